@@ -1,0 +1,75 @@
+// Invariants
+// 1. INIT is held throughout, and no seat is taken: nobody is attached, and nobody can attach.
+// 2. The superblock goes first, so that a half destroyed store is no store; `lock` goes last.
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "region/directory.hpp"
+#include "store/attach.hpp"
+#include "store/create.hpp"
+#include "sync/lock.hpp"
+
+namespace esker::detail {
+
+namespace {
+
+bool is_segment_name(const std::string& name) {
+  return name.size() == 5 && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+Result<void> remove_segments(const Directory& directory) {
+  auto segments = Directory::open_below(directory, file_names::segments);
+  if (!segments) return {};
+  auto names = segments->names();
+  if (!names) return tl::make_unexpected(std::move(names).error());
+  for (const std::string& name : *names) {
+    if (!is_segment_name(name) && !name.starts_with(file_names::temporary_prefix)) continue;
+    if (auto done = segments->remove_file(name); !done) return done;
+  }
+  unlinkat(directory.fd(), file_names::segments, AT_REMOVEDIR);
+  return {};
+}
+
+Result<void> remove_files(const Directory& directory) {
+  if (auto done = directory.remove_file(file_names::superblock); !done) return done;
+  if (auto done = directory.remove_file(file_names::control); !done) return done;
+  if (auto done = remove_segments(directory); !done) return done;
+  if (auto done = directory.remove_file(file_names::cache_tag); !done) return done;
+  directory.sweep_temporaries();
+  if (auto done = directory.remove_file(file_names::lock); !done) return done;
+  if (rmdir(directory.path().c_str()) == 0 || errno == EBUSY) return {};
+  auto left = directory.names();
+  if (left && !left->empty()) {
+    return fail(Errc::invalid, directory.path() + ": the store is gone, but its directory also "
+                                                  "holds \"" +
+                                   left->front() + "\", which is not Esker's; remove it yourself");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> destroy_store(const std::string& path) {
+  auto directory = Directory::open(path);
+  if (!directory) return tl::make_unexpected(std::move(directory).error());
+  if (!directory->has(file_names::superblock)) {
+    return fail(Errc::missing, path + ": no store here (there is no file \"esker\")");
+  }
+  auto superblock = read_superblock(*directory);
+  const std::uint32_t seats = superblock ? superblock->seats : max_seats;
+  // A damaged superblock tells no sharing; the wider one accepts both.
+  const Sharing sharing = superblock ? superblock->sharing : Sharing::owner;
+  auto lock = LockFile::open(*directory, sharing, true);
+  if (!lock) return tl::make_unexpected(std::move(lock).error());
+  if (!lock->lock(lock_bytes::init, 1000)) {
+    return fail(Errc::busy, path + ": a process is just opening this store");
+  }
+  if (lock->held_by_others(lock_bytes::seat, seats)) {
+    return fail(Errc::busy, path + ": a process has this store open; see `esker ps`");
+  }
+  return remove_files(*directory);
+}
+
+}  // namespace esker::detail

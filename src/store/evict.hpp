@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/core.hpp"
+
+namespace esker::detail {
+
+/// A block that may go, with what its touch word says.
+struct Victim {
+  std::uint32_t block = 0;
+  std::uint32_t generation = 0;
+  TouchWord touch;
+};
+
+/// All READY, settled blocks that nobody pins, those that should go first in front: lost ones, then
+/// by (kept, least recently used, deeper first), so that a leaf goes before its parent.
+[[nodiscard]] std::vector<Victim> victims(Core& core);
+
+/// Makes room for at least `wanted` blocks, if so many can go; frees 1/64 of the store at once.
+/// Returns the blocks that became FREE.
+std::uint32_t evict_for(Core& core, std::uint32_t wanted) noexcept;
+
+}  // namespace esker::detail

@@ -1,0 +1,56 @@
+// Invariants
+// 1. GROW is held from looking at the segment count until it is raised; the count is stored last, when
+//    the new segment is complete and synced.
+// 2. A segment that a killed grower left under the next name is complete: it is checked and adopted.
+#include "store/grow.hpp"
+
+#include <cerrno>
+
+#include "base/clock.hpp"
+#include "store/core.hpp"
+
+namespace esker::detail {
+
+namespace {
+
+constexpr std::uint64_t back_off_ns = 10'000'000'000;
+
+bool add_segment(Core& core) {
+  auto lock = LockFile::open(core.directory, core.superblock.sharing);
+  if (!lock || !lock->try_lock(lock_bytes::grow)) return false;
+  const std::uint32_t count = core.control.segment_count().load(std::memory_order_acquire);
+  if (count >= core.superblock.max_segments) return false;
+  core.segments_directory.sweep_temporaries();
+  auto built = build_segment(core.segments_directory, core.segments.plan(), count);
+  if (!built) {
+    core.growth_blocked_until_ns.store(monotonic_ns() + back_off_ns, std::memory_order_relaxed);
+    core.event(EventKind::growth_failed, count * core.superblock.segment_blocks,
+               built.error().os_error, "segment " + std::to_string(count));
+    return false;
+  }
+  core.control.segment_count().store(count + 1, std::memory_order_release);
+  core.event(EventKind::segment_added, count * core.superblock.segment_blocks, 0,
+             "segment " + std::to_string(count));
+  return true;
+}
+
+}  // namespace
+
+bool grow(Core& core) noexcept {
+  const std::uint32_t count = core.control.segment_count().load(std::memory_order_acquire);
+  if (count > core.segments.count()) {
+    core.follow_growth();
+    return core.segments.count() >= count;
+  }
+  if (count >= core.superblock.max_segments) return false;
+  if (monotonic_ns() < core.growth_blocked_until_ns.load(std::memory_order_relaxed)) return false;
+  try {
+    if (!add_segment(core)) return false;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  core.follow_growth();
+  return core.segments.count() > count;
+}
+
+}  // namespace esker::detail

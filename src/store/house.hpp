@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <esker/options.hpp>
+#include <esker/result.hpp>
+#include <esker/stats.hpp>
+#include <span>
+
+#include "store/core.hpp"
+
+namespace esker::detail {
+
+/// Housekeeping that a person or a program asks for; see the members of Store.
+[[nodiscard]] Freed evict_to(Core& core, std::uint64_t target_bytes, bool dry_run);
+[[nodiscard]] Freed evict_unused_since(Core& core, std::uint64_t unix_ns, bool dry_run);
+[[nodiscard]] Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths,
+                                         bool dry_run);
+[[nodiscard]] Result<Freed> trim(Core& core, std::uint64_t keep_free_bytes, bool dry_run);
+[[nodiscard]] Result<VerifyReport> verify(Core& core, const Progress& progress);
+
+/// Wipes FREE blocks that were removed while a reader held them. Returns how many.
+[[nodiscard]] Result<std::uint64_t> wipe_marked(Core& core);
+
+}  // namespace esker::detail

@@ -1,0 +1,196 @@
+// Invariants
+// 1. Looking changes nothing: no word, no pin, no file is written here.
+#include "store/observe.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "store/attach.hpp"
+
+namespace esker {
+
+Result<Info> inspect(const std::string& path) {
+  auto directory = detail::Directory::open(path);
+  if (!directory) return tl::make_unexpected(std::move(directory).error());
+  auto superblock = detail::read_superblock(*directory);
+  if (!superblock) return tl::make_unexpected(std::move(superblock).error());
+  return detail::describe_store(*directory, *superblock);
+}
+
+namespace detail {
+
+namespace {
+
+struct DiskUse {
+  std::uint64_t bytes = 0;
+  std::int64_t last_used_unix_ns = 0;
+};
+
+void add_file(const Directory& directory, const std::string& name, DiskUse& use) {
+  struct stat status {};
+  if (fstatat(directory.fd(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+  use.bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+  if (!S_ISREG(status.st_mode)) return;
+  const std::int64_t modified =
+      std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  use.last_used_unix_ns = std::max(use.last_used_unix_ns, modified);
+}
+
+std::uint64_t pinned_blocks(const Core& core, std::uint32_t seat) noexcept {
+  std::uint64_t pinned = 0;
+  const std::uint64_t* row = core.control.row(seat);
+  for (std::uint32_t line = 0; line * 64 < core.known_blocks(); ++line) {
+    auto& word = const_cast<std::uint64_t&>(row[line]);
+    pinned += static_cast<std::uint64_t>(
+        __builtin_popcountll(AtomicWord(word).load(std::memory_order_relaxed)));
+  }
+  return pinned;
+}
+
+std::uint64_t pinned_by_any(const Core& core) noexcept {
+  std::uint64_t pinned = 0;
+  for (std::uint32_t line = 0; line * 64 < core.known_blocks(); ++line) {
+    std::uint64_t all = 0;
+    for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
+      all |= AtomicWord(core.control.row(seat)[line]).load(std::memory_order_relaxed);
+    }
+    pinned += static_cast<std::uint64_t>(__builtin_popcountll(all));
+  }
+  return pinned;
+}
+
+void count_blocks(const Core& core, Stats& stats) noexcept {
+  for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
+    switch (core.word(block, std::memory_order_relaxed).state) {
+      case BlockState::free: ++stats.blocks_free; break;
+      case BlockState::reserved: ++stats.blocks_reserved; break;
+      case BlockState::ready: ++stats.blocks_ready; break;
+      case BlockState::retired: ++stats.blocks_retired; break;
+      case BlockState::bad: ++stats.blocks_bad; break;
+    }
+  }
+}
+
+void sum_counters(const Core& core, Counters& out) noexcept {
+  const auto sum = [&core](Counter which) {
+    std::uint64_t total = 0;
+    for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
+      total += core.control.counter(seat, which).load(std::memory_order_relaxed);
+    }
+    return total;
+  };
+  out.lookups = sum(Counter::lookups);
+  out.lookup_tokens = sum(Counter::lookup_tokens);
+  out.hit_tokens = sum(Counter::hit_tokens);
+  out.misses = sum(Counter::misses);
+  out.degraded_misses = sum(Counter::degraded_misses);
+  out.reserved_tokens = sum(Counter::reserved_tokens);
+  out.published_blocks = sum(Counter::published_blocks);
+  out.published_tokens = sum(Counter::published_tokens);
+  out.adopted_blocks = sum(Counter::adopted_blocks);
+  out.dropped_blocks = sum(Counter::dropped_blocks);
+  out.short_reservations = sum(Counter::short_reservations);
+  out.evicted_blocks = sum(Counter::evicted_blocks);
+  out.removed_blocks = sum(Counter::removed_blocks);
+  out.superseded_blocks = sum(Counter::superseded_blocks);
+  out.bad_blocks = sum(Counter::bad_blocks);
+  out.reaped_seats = sum(Counter::reaped_seats);
+  out.displaced_hints = sum(Counter::displaced_hints);
+  out.copied_bytes = sum(Counter::copied_bytes);
+  out.verified_bytes = sum(Counter::verified_bytes);
+  out.written_bytes = sum(Counter::written_bytes);
+}
+
+}  // namespace
+
+Stats gather_stats(const Core& core) noexcept {
+  Stats stats;
+  stats.segments = core.segments.count();
+  for (std::uint32_t i = 0; i < stats.segments; ++i) {
+    if (core.segments.segment(i) == nullptr) ++stats.segments_unusable;
+  }
+  stats.blocks_total = core.known_blocks();
+  count_blocks(core, stats);
+  stats.blocks_pinned = pinned_by_any(core);
+  stats.block_bytes = core.superblock.geometry.block_bytes();
+  stats.store_bytes = stats.blocks_ready * stats.block_bytes;
+  stats.file_bytes = superblock_bytes + core.control.layout().file_bytes +
+                     stats.segments * core.superblock.segment_file_bytes;
+  for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
+    if (core.control.phase(seat).load(std::memory_order_relaxed) !=
+        static_cast<std::uint32_t>(SeatPhase::empty)) {
+      ++stats.seats_taken;
+    }
+  }
+  stats.since_unix_ns = core.control.built_unix_ns();
+  sum_counters(core, stats.counters);
+  return stats;
+}
+
+std::vector<Process> list_processes(const Core& core) {
+  std::vector<Process> processes;
+  if (core.options.access == Access::inspect) return processes;
+  auto lock = LockFile::open(core.directory, core.superblock.sharing);
+  std::vector<std::uint64_t> reserved(core.control.layout().seats + 1U);
+  for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
+    const BlockWord word = core.word(block, std::memory_order_relaxed);
+    if (word.state == BlockState::reserved && word.owner < reserved.size()) ++reserved[word.owner];
+  }
+  for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
+    if (core.control.phase(seat).load(std::memory_order_acquire) ==
+        static_cast<std::uint32_t>(SeatPhase::empty)) {
+      continue;
+    }
+    const SeatRecord& record = core.control.seat(seat);
+    Process process;
+    process.seat = seat;
+    process.pid = record.pid;
+    process.alive = !lock || lock->held_by_others(lock_bytes::seat + seat, 1);
+    process.command.assign(record.command.data(),
+                           strnlen(record.command.data(), record.command.size()));
+    process.opened_unix_ns = record.opened_unix_ns;
+    process.pinned_blocks = pinned_blocks(core, seat);
+    process.reserved_blocks = reserved[seat + 1];
+    processes.push_back(std::move(process));
+  }
+  return processes;
+}
+
+Info describe_store(const Directory& directory, const Superblock& superblock) {
+  Info info;
+  info.path = directory.path();
+  info.uuid = superblock.uuid;
+  info.write_version = superblock.write_version;
+  info.read_version = superblock.read_version;
+  info.created_unix_ns = superblock.created_unix_ns;
+  info.geometry = superblock.geometry;
+  info.model = superblock.model;
+  info.sharing = superblock.sharing;
+  info.capacity_bytes = superblock.capacity_bytes;
+  info.segments_bytes = superblock.segments_bytes;
+  info.segment_file_bytes = superblock.segment_file_bytes;
+  info.segment_blocks = superblock.segment_blocks;
+  info.max_segments = superblock.max_segments;
+  info.seats = superblock.seats;
+  DiskUse use;
+  if (auto names = directory.names()) {
+    for (const std::string& name : *names) add_file(directory, name, use);
+  }
+  if (auto segments = Directory::open_below(directory, file_names::segments)) {
+    if (auto names = segments->names()) {
+      for (const std::string& name : *names) {
+        add_file(*segments, name, use);
+        if (!name.starts_with(file_names::temporary_prefix)) ++info.segments;
+      }
+    }
+  }
+  info.disk_bytes = use.bytes;
+  info.last_used_unix_ns = use.last_used_unix_ns;
+  return info;
+}
+
+}  // namespace detail
+
+}  // namespace esker

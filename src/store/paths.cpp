@@ -1,0 +1,136 @@
+// Invariants
+// 1. A scan pins each block only while it copies the header: what it returns may be gone by then, and
+//    whoever acts on it checks the generation again.
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/clock.hpp"
+#include "store/observe.hpp"
+#include "store/trie_scan.hpp"
+#include "store/walk.hpp"
+
+namespace esker::detail {
+
+namespace {
+
+struct NodeHash {
+  std::size_t operator()(const NodeId& id) const noexcept {
+    return id.random ^ (id.counter * 0x9E37'79B9'7F4A'7C15U);
+  }
+};
+
+std::uint32_t pins_of(const Core& core, std::uint32_t block) {
+  std::uint32_t pins = 0;
+  for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
+    const AtomicWord row(core.control.row(seat)[block >> 6]);
+    pins += static_cast<std::uint32_t>(row.load(std::memory_order_relaxed) >> (block & 63) & 1);
+  }
+  return pins;
+}
+
+/// Bytes from the leaf up to the last fork.
+std::uint64_t own_blocks(const std::vector<ScannedBlock>& blocks, std::size_t leaf) {
+  std::uint64_t own = 1;
+  std::uint32_t at = blocks[leaf].parent_entry;
+  while (at != UINT32_MAX && blocks[at].children == 1) {
+    ++own;
+    at = blocks[at].parent_entry;
+  }
+  return own;
+}
+
+PathInfo describe(const Core& core, const std::vector<ScannedBlock>& blocks, std::size_t leaf) {
+  const ScannedBlock& scanned = blocks[leaf];
+  const auto touch =
+      TouchWord::unpack(core.control.touch(scanned.block).load(std::memory_order_relaxed));
+  PathInfo info;
+  info.path = scanned.chain_hash;
+  info.tokens = scanned.first_token + scanned.tokens;
+  info.blocks = scanned.first_token / core.block_tokens() + 1;
+  info.bytes = info.blocks * core.superblock.geometry.block_bytes();
+  info.own_bytes = own_blocks(blocks, leaf) * core.superblock.geometry.block_bytes();
+  info.published_unix_ns = scanned.published_unix_ns;
+  info.last_used_unix_ns = unix_of_stamp(touch.stamp);
+  info.pins = pins_of(core, scanned.block);
+  info.key = scanned.key;
+  const auto* header =
+      reinterpret_cast<const BlockHeader*>(core.segments.header(scanned.block));
+  info.name_space.assign(header->name_space.data(),
+                         std::min<std::size_t>(header->namespace_bytes, max_namespace_bytes));
+  return info;
+}
+
+}  // namespace
+
+std::vector<ScannedBlock> scan_trie(Core& core) {
+  core.follow_growth();
+  std::vector<ScannedBlock> blocks;
+  for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
+    const BlockWord word = core.word(block, std::memory_order_relaxed);
+    if (word.state != BlockState::ready) continue;
+    const Found found = pin_and_prove(core, Hint::pack(0, HintKind::whole, block, word.generation));
+    if (!found) continue;
+    const BlockHeader& header = *found.header;
+    blocks.push_back({block, found.pinned.generation, header.chain_hash, header.node(),
+                      header.parent(), UINT32_MAX, 0, header.first_token, header.tokens,
+                      header.published_unix_ns,
+                      header.kind == static_cast<std::uint8_t>(BlockKind::key)});
+    core.pins.unpin(block);
+  }
+  std::sort(blocks.begin(), blocks.end(), [](const ScannedBlock& a, const ScannedBlock& b) {
+    return std::tie(a.first_token, a.node) < std::tie(b.first_token, b.node);
+  });
+  std::unordered_map<NodeId, std::uint32_t, NodeHash> by_node;
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+    by_node.emplace(blocks[i].node, i);
+    if (blocks[i].parent.root()) continue;
+    const auto parent = by_node.find(blocks[i].parent);
+    if (parent == by_node.end()) continue;
+    blocks[i].parent_entry = parent->second;
+    ++blocks[parent->second].children;
+  }
+  return blocks;
+}
+
+std::vector<PathInfo> list_paths(Core& core) {
+  const std::vector<ScannedBlock> blocks = scan_trie(core);
+  std::vector<PathInfo> paths;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const bool orphan = blocks[i].first_token != 0 && blocks[i].parent_entry == UINT32_MAX;
+    if (blocks[i].children == 0 && !orphan) paths.push_back(describe(core, blocks, i));
+  }
+  return paths;
+}
+
+PrefixBody* pin_path(Core& core, std::uint64_t path) {
+  const std::vector<ScannedBlock> blocks = scan_trie(core);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].chain_hash != path) continue;
+    std::vector<std::uint32_t> line;
+    for (auto at = static_cast<std::uint32_t>(i); at != UINT32_MAX; at = blocks[at].parent_entry) {
+      line.push_back(at);
+    }
+    if (!blocks[line.back()].parent.root()) continue;
+    std::reverse(line.begin(), line.end());
+    PrefixBody* body = core.bodies.take();
+    if (body == nullptr) return nullptr;
+    body->block_tokens = core.block_tokens();
+    body->keys = blocks[i].key;
+    for (const std::uint32_t at : line) {
+      const Found found = pin_and_prove(
+          core, Hint::pack(0, HintKind::whole, blocks[at].block, blocks[at].generation));
+      const bool same = found && found.header->node() == blocks[at].node;
+      if (found && !same) core.pins.unpin(found.pinned.block);
+      if (!same || !append(core, *body, found, blocks[at].tokens)) {
+        unpin_all(core, *body);
+        core.bodies.give(body);
+        return nullptr;
+      }
+    }
+    touch_path(core, *body);
+    return body;
+  }
+  return nullptr;
+}
+
+}  // namespace esker::detail

@@ -1,0 +1,115 @@
+// Invariants
+// 1. Children are retired before their parents, so that no orphan is left behind at any moment.
+// 2. What is removed is wiped by a reserver, the only party that may write to a block. What a reader
+//    still pins is marked, and wiped by whoever reserves it or cleans up next.
+#include <string>
+
+#include "base/error.hpp"
+#include "store/allocate.hpp"
+#include "store/house.hpp"
+#include "store/retire.hpp"
+#include "store/trie_scan.hpp"
+
+namespace esker::detail {
+
+namespace {
+
+/// Marks the named nodes, what hangs below them, and their ancestors up to the last fork.
+Result<std::uint64_t> select(const std::vector<ScannedBlock>& blocks,
+                             std::span<const std::uint64_t> paths, std::vector<bool>& doomed) {
+  std::uint64_t named = 0;
+  for (const std::uint64_t path : paths) {
+    bool found = false;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i].chain_hash != path) continue;
+      doomed[i] = true;
+      found = true;
+    }
+    if (!found) {
+      return fail(Errc::invalid, "path " + hex(path) + ": there is none of this name in the store");
+    }
+    ++named;
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const std::uint32_t parent = blocks[i].parent_entry;
+    if (parent != UINT32_MAX && doomed[parent]) doomed[i] = true;
+  }
+  return named;
+}
+
+void add_lonely_ancestors(const std::vector<ScannedBlock>& blocks, std::vector<bool>& doomed) {
+  std::vector<std::uint32_t> left(blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) left[i] = blocks[i].children;
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    const std::uint32_t parent = blocks[i].parent_entry;
+    if (!doomed[i] || parent == UINT32_MAX) continue;
+    if (--left[parent] == 0) doomed[parent] = true;
+  }
+}
+
+bool retire_scanned(Core& core, const ScannedBlock& scanned) {
+  for (int round = 0; round < 4; ++round) {
+    const BlockWord word = core.word(scanned.block);
+    if (!word.ready(scanned.generation)) return false;
+    if (retire(core, scanned.block, word)) return true;
+  }
+  return false;
+}
+
+void mark(const Core& core, std::uint32_t block) {
+  core.control.touch(block).fetch_or(TouchWord::wipe_bit, std::memory_order_relaxed);
+}
+
+/// A block that a reader holds stays in limbo; its mark may have been lost to a concurrent touch.
+std::uint64_t mark_held(const Core& core, const std::vector<ScannedBlock>& removed) {
+  std::uint64_t held = 0;
+  for (const ScannedBlock& scanned : removed) {
+    const BlockWord word = core.word(scanned.block);
+    if (word.generation != scanned.generation || word.state != BlockState::retired) continue;
+    mark(core, scanned.block);
+    ++held;
+  }
+  return held;
+}
+
+}  // namespace
+
+Result<std::uint64_t> wipe_marked(Core& core) {
+  std::vector<PinnedBlock> blocks = take_for_punching(core, 0, core.known_blocks(), true);
+  const std::uint64_t count = blocks.size();
+  auto punched = punch_blocks(core, blocks);
+  abandon(core, blocks);
+  if (!punched) return tl::make_unexpected(std::move(punched).error());
+  return count;
+}
+
+Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, bool dry_run) {
+  const std::vector<ScannedBlock> blocks = scan_trie(core);
+  std::vector<bool> doomed(blocks.size());
+  auto named = select(blocks, paths, doomed);
+  if (!named) return tl::make_unexpected(std::move(named).error());
+  add_lonely_ancestors(blocks, doomed);
+  const std::uint64_t block_bytes = core.superblock.geometry.block_bytes();
+  Freed freed;
+  freed.paths = *named;
+  std::vector<ScannedBlock> removed;
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    if (!doomed[i]) continue;
+    if (!dry_run && !retire_scanned(core, blocks[i])) continue;
+    if (!dry_run) mark(core, blocks[i].block);
+    removed.push_back(blocks[i]);
+  }
+  freed.blocks = removed.size();
+  freed.reusable_bytes = freed.blocks * block_bytes;
+  if (dry_run) return freed;
+  core.count(Counter::removed_blocks, removed.size());
+  core.event(EventKind::removed, 0, 0, std::to_string(removed.size()) + " blocks");
+  sweep(core);
+  freed.pinned_blocks = mark_held(core, removed);
+  auto wiped = wipe_marked(core);
+  if (!wiped) return tl::make_unexpected(std::move(wiped).error());
+  freed.disk_bytes = *wiped * block_bytes;
+  return freed;
+}
+
+}  // namespace esker::detail

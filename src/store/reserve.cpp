@@ -1,0 +1,125 @@
+// Invariants
+// 1. A reservation pins its whole path, and the block that it continues, until it is published or
+//    dropped; reserved blocks are pinned by their owner.
+// 2. `missing` begins exactly where a lookup of the same tokens ends: the rows that a partly shared
+//    block has in common are copied, verified, from that block.
+#include <cerrno>
+#include <sys/stat.h>
+
+#include "base/error.hpp"
+#include "store/allocate.hpp"
+#include "store/lookup.hpp"
+#include "store/walk.hpp"
+
+namespace esker::detail {
+
+namespace {
+
+/// Takes blocks for the pages behind the stored path, as many as there is room for.
+Result<void> take_blocks(Core& core, ReservationBody& body) {
+  const std::uint32_t block_tokens = core.block_tokens();
+  const auto whole = static_cast<std::uint32_t>(body.path.blocks.size());
+  const std::uint32_t stored = whole * block_tokens;
+  body.missing_begin = stored + body.shared;
+  body.missing_end = body.missing_begin;
+  body.block_of.assign(whole, -1);
+  if (body.missing_begin == body.prompt_tokens) return {};
+  const auto wanted =
+      static_cast<std::uint32_t>(div_ceil(body.prompt_tokens - stored, block_tokens));
+  const std::uint32_t after = whole == 0 ? UINT32_MAX : body.path.blocks.back().block;
+  auto blocks = allocate(core, wanted, after);
+  if (!blocks) return tl::make_unexpected(std::move(blocks).error());
+  body.blocks = std::move(*blocks);
+  const auto got = static_cast<std::uint32_t>(body.blocks.size());
+  if (got < wanted) core.count(Counter::short_reservations);
+  if (got == 0) return {};
+  for (std::uint32_t i = 0; i < got; ++i) body.block_of.push_back(static_cast<std::int32_t>(i));
+  body.missing_end = std::min(body.prompt_tokens, (whole + got) * block_tokens);
+  return {};
+}
+
+void forget_continued(Core& core, ReservationBody& body) {
+  core.pins.unpin(body.continued.block);
+  body.missing_begin -= body.shared;
+  body.shared = 0;
+  body.supersedes = false;
+}
+
+/// Rows that our first block shares with the one it continues.
+Result<void> take_shared_rows(Core& core, ReservationBody& body) {
+  if (body.shared == 0 || body.blocks.empty()) return {};
+  const auto page = static_cast<std::uint32_t>(body.path.blocks.size());
+  const std::uint32_t missing_begin = body.missing_begin;
+  auto copied = copy_shared_rows(core, body, page);
+  if (copied) return {};
+  body.missing_begin = missing_begin;
+  if (copied.error().code != Errc::corrupt) return copied;
+  forget_continued(core, body);
+  return {};
+}
+
+Result<void> fill(Core& core, ReservationBody& body, Tokens tokens) {
+  Walk walked;
+  if (!walk(core, tokens, body.name_space, body.path, walked)) {
+    return fail(Errc::no_memory, "reserve: out of memory");
+  }
+  if (walked.partial.found) {
+    body.continued = walked.partial.found.pinned;
+    body.shared = walked.partial.common;
+    body.supersedes = walked.partial.found.header->tokens == body.shared;
+  }
+  if (auto done = take_blocks(core, body); !done) return done;
+  prepare_bookkeeping(core, body);
+  if (auto ok = check_descriptors(core, body.blocks); !ok) return ok;
+  return take_shared_rows(core, body);
+}
+
+}  // namespace
+
+Result<void> check_descriptors(const Core& core, const std::vector<PinnedBlock>& blocks) {
+  const Segment* checked = nullptr;
+  for (const PinnedBlock& block : blocks) {
+    const Segment* segment = core.segments.segment_of(block.block);
+    if (segment == checked) continue;
+    checked = segment;
+    struct stat status {};
+    if (fstat(segment->file.fd(), &status) != 0 || status.st_dev != segment->device ||
+        status.st_ino != segment->inode) {
+      return fail(Errc::io,
+                  segment->file.path() + ": descriptor " + std::to_string(segment->file.fd()) +
+                      " is not this file any more; something in this process closed descriptors "
+                      "that belong to Esker: open the store again",
+                  EBADF);
+    }
+  }
+  return {};
+}
+
+Result<std::unique_ptr<ReservationBody>> reserve(Core& core, Tokens tokens,
+                                                 std::string_view name_space) {
+  if (auto ok = check_namespace(name_space); !ok) return tl::make_unexpected(ok.error());
+  if (tokens.size() > INT32_MAX) {
+    return fail(Errc::invalid, "tokens: their number is " + std::to_string(tokens.size()) +
+                                   ", allowed is at most 2^31 - 1");
+  }
+  auto body = std::make_unique<ReservationBody>();
+  body->name_space = name_space;
+  body->tokens.assign(tokens.begin(), tokens.end());
+  body->prompt_tokens = static_cast<std::uint32_t>(tokens.size());
+  // The label spans of the walk come from the body's copy, which outlives the call.
+  Result<void> filled;
+  try {
+    filled = fill(core, *body, body->tokens);
+  } catch (const std::bad_alloc&) {
+    abandon(core, *body);
+    throw;
+  }
+  if (!filled) {
+    abandon(core, *body);
+    return tl::make_unexpected(std::move(filled).error());
+  }
+  core.count(Counter::reserved_tokens, body->missing_end - body->missing_begin);
+  return body;
+}
+
+}  // namespace esker::detail

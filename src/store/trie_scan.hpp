@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/core.hpp"
+
+namespace esker::detail {
+
+/// A READY block as a full scan saw it, with its place in the trie. Advice: nothing is pinned.
+struct ScannedBlock {
+  std::uint32_t block = 0;
+  std::uint32_t generation = 0;
+  std::uint64_t chain_hash = 0;
+  NodeId node;
+  NodeId parent;
+  std::uint32_t parent_entry = UINT32_MAX;  ///< index of the parent in the scan, if it is there
+  std::uint32_t children = 0;
+  std::uint32_t first_token = 0;
+  std::uint32_t tokens = 0;
+  std::uint64_t published_unix_ns = 0;
+  bool key = false;
+};
+
+/// Reads every header. Blocks are ordered so that a parent comes before its children.
+[[nodiscard]] std::vector<ScannedBlock> scan_trie(Core& core);
+
+}  // namespace esker::detail

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <esker/result.hpp>
+
+#include "region/directory.hpp"
+
+namespace esker::detail {
+
+/// Every descriptor of a store's `lock` file that this process has open, so that a forked child can
+/// close its copies: an inherited copy would keep the parent's locks alive after the parent's death.
+/// Threads: any. `fork` in another thread waits until no descriptor is half made.
+namespace lock_registry {
+
+/// Held while a lock descriptor is opened, turned into a mapping or closed; fork waits for it.
+class Guard {
+ public:
+  Guard() noexcept;
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+};
+
+/// Opens `lock` and registers the descriptor.
+[[nodiscard]] Result<File> open_lock_file(const Directory& store, Sharing sharing, bool create);
+
+/// Unregisters and closes. `guard` proves that the registry is held.
+void close_lock_file(File& file, const Guard& guard) noexcept;
+
+}  // namespace lock_registry
+
+}  // namespace esker::detail

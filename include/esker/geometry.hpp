@@ -48,7 +48,7 @@ struct Geometry {
   static constexpr std::uint32_t max_dtype_bytes = 31;
 
   std::vector<LayerRows> layers;
-  std::string dtype;                ///< free text such as "f16", "bf16", "q8_0"; compared, never interpreted
+  std::string dtype;  ///< free text such as "f16", "bf16", "q8_0"; compared, never interpreted
   std::uint32_t block_tokens = 32;  ///< 1…1024: the unit of storing; hits are exact to the token
 
   /// `layers` equal layers of `kv_heads` heads of `head_dim` elements for K and for V.
@@ -68,8 +68,9 @@ struct Geometry {
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
-/// Everything that changes KV bytes besides the tokens, as sorted `key=value` lines: weights digest,
-/// rope settings, KV rotation, tensor-parallel rank… Two stores mix only if all of it is equal.
+/// Everything that changes KV bytes besides the tokens, as sorted `key=value` lines: weights
+/// digest, rope settings, KV rotation, tensor-parallel rank… Two stores mix only if all of it is
+/// equal.
 /// Threads:  a plain value.
 /// Lifetime: fixed for the life of a store.
 /// Errors:   `set` and `parse` refuse empty keys, control characters and more than 15 KiB.

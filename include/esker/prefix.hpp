@@ -22,7 +22,8 @@ struct Run {
   std::span<const std::byte> bytes;
 };
 
-/// A place for `rows` rows, `stride_bytes` apart; 0 means packed. Engines hold pages, not one buffer.
+/// A place for `rows` rows, `stride_bytes` apart; 0 means packed. Engines hold pages, not one
+/// buffer.
 struct RowSink {
   std::byte* data = nullptr;
   std::uint32_t rows = 0;
@@ -78,9 +79,9 @@ class Runs {
 
 /// The longest stored path for some tokens: pinned, immutable, empty when it is a miss.
 /// Threads:  const members from any thread. One thread moves or destroys it, after the others.
-/// Lifetime: its bytes stay as they are until it dies, whatever happens to the store, to the path or
-///           to the process that wrote it. Keeps the mapping alive, also after the Store is gone.
-///           Never use it after fork: its memory is not mapped in the child.
+/// Lifetime: its bytes stay as they are until it dies, whatever happens to the store, to the path
+///           or to the process that wrote it. Keeps the mapping alive, also after the Store is
+///           gone. Never use it after fork: its memory is not mapped in the child.
 /// Errors:   `Errc::corrupt` from `view`, `copy` or `verify`: the block is marked BAD and never
 ///           served again; give up this load and look up again (shorter). `Errc::invalid` names a
 ///           layer, plane or range that does not exist.

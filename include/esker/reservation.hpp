@@ -22,12 +22,13 @@ struct RowSource {
 };
 
 /// Private, writable room for what the store does not hold yet of a prompt.
-/// Threads:  `write` from any number of threads at once, for different rows. Whoever calls `publish`
-///           or destroys it must have synchronised with the writers first.
+/// Threads:  `write` from any number of threads at once, for different rows. Whoever calls
+///           `publish` or destroys it must have synchronised with the writers first.
 /// Lifetime: pins the path it continues. Dropped or killed before `publish`, it leaves nothing.
 /// Errors:   a full disk or a failing one is `Errc::io` from `write`; nothing becomes visible then.
 ///           A full cache is no error: `tokens()` is what will be stored.
-/// Cost:     `write` is one pwrite per run of adjacent blocks; `publish` one small pwrite per block.
+/// Cost:     `write` is one pwrite per run of adjacent blocks; `publish` one small pwrite per
+///           block.
 class Reservation {
  public:
   Reservation() noexcept = default;
@@ -44,9 +45,9 @@ class Reservation {
   /// For opaque keys: true when key `index` has room here and wants its rows.
   [[nodiscard]] bool missing_key(std::size_t index) const noexcept;
 
-  /// Stores packed rows for positions [first_token, first_token + rows.size() / row_bytes).
-  /// Rows of the prompt outside `missing()` are accepted and dropped, so that an engine can hand over
-  /// a whole prompt. The bytes are copied before the call returns.
+  /// Stores packed rows for positions [first_token, first_token + rows.size() / row_bytes). Rows of
+  /// the prompt outside `missing()` are accepted and dropped, so that an engine can hand over a
+  /// whole prompt. The bytes are copied before the call returns.
   [[nodiscard]] Result<void> write(std::uint32_t layer, Plane plane, std::uint32_t first_token,
                                    std::span<const std::byte> rows) noexcept;
   /// The same from a list of pieces: pages, or rows inside a wider record.
@@ -54,9 +55,9 @@ class Reservation {
                                    std::span<const RowSource> pieces) noexcept;
 
   /// Makes the path findable for every process, and returns it pinned. Rows that were never written
-  /// are `Errc::invalid` by name, and nothing is published: write them and publish again. If another process published the same
-  /// blocks meanwhile, theirs are adopted. An I/O error at a block leaves the blocks before it
-  /// published; the message says how many.
+  /// are `Errc::invalid` by name, and nothing is published: write them and publish again. If
+  /// another process published the same blocks meanwhile, theirs are adopted. An I/O error at a
+  /// block leaves the blocks before it published; the message says how many.
   [[nodiscard]] Result<Prefix> publish() && noexcept;
 
  private:

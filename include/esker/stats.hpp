@@ -38,15 +38,15 @@ struct Info {
 /// processes, dead ones included.
 struct Counters {
   std::uint64_t lookups = 0;
-  std::uint64_t lookup_tokens = 0;  ///< tokens asked for
-  std::uint64_t hit_tokens = 0;     ///< tokens found
-  std::uint64_t misses = 0;         ///< lookups that found nothing
+  std::uint64_t lookup_tokens = 0;    ///< tokens asked for
+  std::uint64_t hit_tokens = 0;       ///< tokens found
+  std::uint64_t misses = 0;           ///< lookups that found nothing
   std::uint64_t degraded_misses = 0;  ///< of these: out of memory, or a wait that was refused
   std::uint64_t reserved_tokens = 0;
   std::uint64_t published_blocks = 0;
   std::uint64_t published_tokens = 0;
-  std::uint64_t adopted_blocks = 0;  ///< published by another process first
-  std::uint64_t dropped_blocks = 0;  ///< reserved, never published
+  std::uint64_t adopted_blocks = 0;      ///< published by another process first
+  std::uint64_t dropped_blocks = 0;      ///< reserved, never published
   std::uint64_t short_reservations = 0;  ///< a full cache stored less than asked
   std::uint64_t evicted_blocks = 0;
   std::uint64_t removed_blocks = 0;
@@ -121,13 +121,13 @@ struct PathInfo {
   std::uint64_t path = 0;  ///< Prefix::path of the leaf: what commands print and accept
   std::uint32_t tokens = 0;
   std::uint32_t blocks = 0;
-  std::uint64_t bytes = 0;          ///< all blocks of the path
-  std::uint64_t own_bytes = 0;      ///< blocks that no other path shares
+  std::uint64_t bytes = 0;      ///< all blocks of the path
+  std::uint64_t own_bytes = 0;  ///< blocks that no other path shares
   std::uint64_t published_unix_ns = 0;
   std::uint64_t last_used_unix_ns = 0;
-  std::uint32_t pins = 0;           ///< handles that pin the leaf
-  bool key = false;                 ///< an opaque key block
-  std::string name_space;           ///< the namespace's bytes as they are
+  std::uint32_t pins = 0;  ///< handles that pin the leaf
+  bool key = false;        ///< an opaque key block
+  std::string name_space;  ///< the namespace's bytes as they are
 };
 
 /// What `Store::remove`, `evict` and `trim` did, or would do.

@@ -19,8 +19,8 @@ namespace detail {
 class Core;
 }  // namespace detail
 
-/// The root that a path starts from, 0…64 opaque bytes: tenant salt, LoRA digest… Paths of different
-/// namespaces never see each other. Longer names: pass a digest.
+/// The root that a path starts from, 0…64 opaque bytes: tenant salt, LoRA digest… Paths of
+/// different namespaces never see each other. Longer names: pass a digest.
 using Namespace = std::string_view;
 
 /// An engine's own page hash, 1…64 opaque bytes, for `lookup_keys` and `reserve_keys`.
@@ -40,7 +40,8 @@ class Store {
   /// Opens what is there, whatever its geometry and model. `Errc::missing` when nothing is,
   /// `Errc::busy` when every seat is taken by the living, `Errc::incompatible` for another version.
   [[nodiscard]] static Result<Store> open(const std::string& path, const Options& options = {});
-  /// Opens a store that must have this geometry and model id: `Errc::incompatible` names differences.
+  /// Opens a store that must have this geometry and model id: `Errc::incompatible` names
+  /// differences.
   [[nodiscard]] static Result<Store> open(const std::string& path, const Geometry& geometry,
                                           const ModelId& model, const Options& options = {});
   /// The above, or creates the store. Several processes may do this at once: one creates.
@@ -58,25 +59,27 @@ class Store {
   /// How many leading tokens are stored: advice for schedulers and routers. Pins nothing.
   [[nodiscard]] std::uint32_t match(Tokens tokens, Namespace name_space = {}) const noexcept;
 
-  /// The longest stored path for `tokens`, pinned. Proves headers, labels and parents, so the path is
-  /// right whatever collides; payloads are verified when they are used. On any doubt it is a miss.
+  /// The longest stored path for `tokens`, pinned. Proves headers, labels and parents, so the path
+  /// is right whatever collides; payloads are verified when they are used. On any doubt it is a
+  /// miss.
   /// Cost: about 0.1 us per block; no allocation once warm; a system call only when another
   /// process has added a segment since.
   [[nodiscard]] Prefix lookup(Tokens tokens, Namespace name_space = {}) const noexcept;
 
-  /// The path with this name (see Prefix::path), found by scanning all headers. `Errc::invalid` when
-  /// there is none.
+  /// The path with this name (see Prefix::path), found by scanning all headers. `Errc::invalid`
+  /// when there is none.
   [[nodiscard]] Result<Prefix> lookup_path(std::uint64_t path) const;
 
   /// Room for what is missing of `tokens`. Evicts, under the cap, what was least recently used.
   [[nodiscard]] Result<Reservation> reserve(Tokens tokens, Namespace name_space = {}) noexcept;
 
-  /// For engines that bring their own page hashes: which of the keys are stored. `found[i]` is advice.
-  /// Returns the length of the leading run.
+  /// For engines that bring their own page hashes: which of the keys are stored. `found[i]` is
+  /// advice. Returns the length of the leading run.
   std::uint32_t match_keys(std::span<const Key> keys, std::span<bool> found,
                            Namespace name_space = {}) const noexcept;
   /// The leading run of keys that exist, pinned; key i covers tokens [i, i + 1) × block_tokens.
-  [[nodiscard]] Prefix lookup_keys(std::span<const Key> keys, Namespace name_space = {}) const noexcept;
+  [[nodiscard]] Prefix lookup_keys(std::span<const Key> keys,
+                                   Namespace name_space = {}) const noexcept;
   /// Room for the keys that are not stored. Every key block holds `block_tokens` rows.
   [[nodiscard]] Result<Reservation> reserve_keys(std::span<const Key> keys,
                                                  Namespace name_space = {}) noexcept;
@@ -86,7 +89,8 @@ class Store {
   /// Frees every block that was last used before `unix_ns`.
   [[nodiscard]] Result<Freed> evict_older_than(std::uint64_t unix_ns, bool dry_run = false);
   /// Forgets paths by name: the leaf, what hangs below it, and its ancestors up to the last fork.
-  /// The freed blocks are wiped on disk. What a reader pins is wiped by the next `remove` or `trim`.
+  /// The freed blocks are wiped on disk. What a reader pins is wiped by the next `remove` or
+  /// `trim`.
   [[nodiscard]] Result<Freed> remove(std::span<const std::uint64_t> paths, bool dry_run = false);
   /// Returns the disk space of free blocks until the file system has `keep_free_bytes` free.
   [[nodiscard]] Result<Freed> trim(std::uint64_t keep_free_bytes, bool dry_run = false);

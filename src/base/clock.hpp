@@ -15,8 +15,8 @@ inline std::uint64_t clock_ns(clockid_t clock) noexcept {
 inline std::uint64_t unix_ns() noexcept { return clock_ns(CLOCK_REALTIME); }
 inline std::uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
 
-/// Touch stamps count sixteenths of a second of the monotonic clock from 2^30 on, so that blocks which
-/// were published up to two years before this boot still sort below those used since.
+/// Touch stamps count sixteenths of a second of the monotonic clock from 2^30 on, so that blocks
+/// which were published up to two years before this boot still sort below those used since.
 inline constexpr std::uint32_t stamp_origin = 1U << 30;
 inline constexpr std::uint64_t stamp_ns = 62'500'000;
 

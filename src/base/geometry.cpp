@@ -43,7 +43,8 @@ Result<std::uint32_t> row_bytes_of(std::uint64_t elements, std::string_view dtyp
     return static_cast<std::uint32_t>(bytes);
   }
   std::string known;
-  for (const DTypeSize& size : dtype_sizes) known.append(known.empty() ? "" : ", ").append(size.name);
+  for (const DTypeSize& size : dtype_sizes)
+    known.append(known.empty() ? "" : ", ").append(size.name);
   return fail(Errc::invalid, "dtype \"" + std::string(dtype) + "\" has no known size; known are " +
                                  known + " (or give the row bytes of each layer)");
 }
@@ -92,9 +93,9 @@ Result<void> Geometry::validate() const {
     const LayerRows& rows = layers[i];
     const std::uint32_t larger = std::max(rows.key_row_bytes, rows.value_row_bytes);
     if (larger == 0 || larger > max_row_bytes) {
-      return fail(Errc::invalid, range_text("the larger row of layer " + std::to_string(i) +
-                                                " (bytes)",
-                                            larger, max_row_bytes));
+      return fail(Errc::invalid,
+                  range_text("the larger row of layer " + std::to_string(i) + " (bytes)", larger,
+                             max_row_bytes));
     }
   }
   return {};
@@ -117,7 +118,8 @@ std::uint64_t Geometry::block_bytes() const noexcept { return token_bytes() * bl
 
 std::string Geometry::difference(const Geometry& other) const {
   if (layers.size() != other.layers.size()) {
-    return "layers: " + std::to_string(layers.size()) + " and " + std::to_string(other.layers.size());
+    return "layers: " + std::to_string(layers.size()) + " and " +
+           std::to_string(other.layers.size());
   }
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (layers[i] == other.layers[i]) continue;

@@ -26,14 +26,16 @@ Result<void> ModelId::set(std::string_view key, std::string_view value) {
                                    " must be non-empty text without '=' and control characters");
   }
   if (!printable(value)) {
-    return fail(Errc::invalid, "model id: the value of " + quoted(key) + " holds control characters");
+    return fail(Errc::invalid,
+                "model id: the value of " + quoted(key) + " holds control characters");
   }
   const auto old = entries_.find(key);
   const std::size_t old_bytes = old == entries_.end() ? 0 : key.size() + old->second.size() + 2;
   const std::size_t new_bytes = text().size() - old_bytes + key.size() + value.size() + 2;
   if (new_bytes > max_text_bytes) {
-    return fail(Errc::invalid, "model id: " + std::to_string(new_bytes) + " bytes of text, at most " +
-                                   std::to_string(max_text_bytes) + " fit; use digests");
+    return fail(Errc::invalid, "model id: " + std::to_string(new_bytes) +
+                                   " bytes of text, at most " + std::to_string(max_text_bytes) +
+                                   " fit; use digests");
   }
   entries_.insert_or_assign(std::string(key), std::string(value));
   return {};

@@ -7,15 +7,24 @@ namespace esker {
 
 std::string_view name(Errc code) noexcept {
   switch (code) {
-    case Errc::io: return "io";
-    case Errc::corrupt: return "corrupt";
-    case Errc::incompatible: return "incompatible";
-    case Errc::full: return "full";
-    case Errc::busy: return "busy";
-    case Errc::invalid: return "invalid";
-    case Errc::no_memory: return "no_memory";
-    case Errc::missing: return "missing";
-    case Errc::forked: return "forked";
+    case Errc::io:
+      return "io";
+    case Errc::corrupt:
+      return "corrupt";
+    case Errc::incompatible:
+      return "incompatible";
+    case Errc::full:
+      return "full";
+    case Errc::busy:
+      return "busy";
+    case Errc::invalid:
+      return "invalid";
+    case Errc::no_memory:
+      return "no_memory";
+    case Errc::missing:
+      return "missing";
+    case Errc::forked:
+      return "forked";
   }
   return "unknown";
 }
@@ -24,15 +33,24 @@ std::string_view name(Plane plane) noexcept { return plane == Plane::key ? "key"
 
 std::string_view name(EventKind kind) noexcept {
   switch (kind) {
-    case EventKind::seat_reaped: return "seat_reaped";
-    case EventKind::block_bad: return "block_bad";
-    case EventKind::segment_added: return "segment_added";
-    case EventKind::control_rebuilt: return "control_rebuilt";
-    case EventKind::attach_refused: return "attach_refused";
-    case EventKind::growth_failed: return "growth_failed";
-    case EventKind::segment_unusable: return "segment_unusable";
-    case EventKind::degraded: return "degraded";
-    case EventKind::removed: return "removed";
+    case EventKind::seat_reaped:
+      return "seat_reaped";
+    case EventKind::block_bad:
+      return "block_bad";
+    case EventKind::segment_added:
+      return "segment_added";
+    case EventKind::control_rebuilt:
+      return "control_rebuilt";
+    case EventKind::attach_refused:
+      return "attach_refused";
+    case EventKind::growth_failed:
+      return "growth_failed";
+    case EventKind::segment_unusable:
+      return "segment_unusable";
+    case EventKind::degraded:
+      return "degraded";
+    case EventKind::removed:
+      return "removed";
   }
   return "unknown";
 }

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <sys/random.h>
 #include <array>
 #include <cstdint>
 #include <span>
-#include <sys/random.h>
 
 namespace esker::detail {
 

@@ -23,8 +23,8 @@ struct NodeId {
 /// Never renumber.
 enum class BlockKind : std::uint8_t { tokens = 1, key = 2 };
 
-/// The fixed part of a block header; doc/format.md, "Block headers". The label (zero padded) and one
-/// XXH3-64 per plane follow.
+/// The fixed part of a block header; doc/format.md, "Block headers". The label (zero padded) and
+/// one XXH3-64 per plane follow.
 struct BlockHeader {
   std::uint32_t magic;
   std::uint32_t header_bytes;
@@ -95,8 +95,8 @@ constexpr std::uint32_t block_header_bytes_of(std::uint32_t block_tokens,
 }
 
 /// Seeds the header checksum, so that a header of another store, block or generation never checks.
-[[nodiscard]] std::uint64_t block_seed(const std::array<std::uint8_t, 16>& uuid, std::uint32_t block,
-                                       std::uint32_t generation) noexcept;
+[[nodiscard]] std::uint64_t block_seed(const std::array<std::uint8_t, 16>& uuid,
+                                       std::uint32_t block, std::uint32_t generation) noexcept;
 
 /// Checksum over the fixed part from offset 16 on and the label; never 0.
 [[nodiscard]] std::uint64_t block_checksum(std::span<const std::byte> header_and_label,

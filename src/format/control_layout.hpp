@@ -7,8 +7,8 @@
 
 namespace esker::detail {
 
-/// First bytes of `control`; doc/format.md, "Control". Constant while anyone has the store open, but
-/// for the shared words at 256 and above.
+/// First bytes of `control`; doc/format.md, "Control". Constant while anyone has the store open,
+/// but for the shared words at 256 and above.
 struct ControlHeader {
   std::array<char, 8> magic;
   std::uint32_t layout_version;

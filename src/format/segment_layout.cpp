@@ -40,12 +40,10 @@ SegmentLayout::SegmentLayout(const Geometry& geometry, std::uint32_t segment_blo
   label_capacity_ = label_capacity_of(block_tokens_);
   block_header_bytes_ = block_header_bytes_of(block_tokens_, planes_.size());
   block_headers_offset_ = align_up(segment_header_bytes(planes_.size()), page_bytes);
-  std::uint64_t end =
-      block_headers_offset_ + std::uint64_t{segment_blocks} * block_header_bytes_;
+  std::uint64_t end = block_headers_offset_ + std::uint64_t{segment_blocks} * block_header_bytes_;
   for (PlaneRegion& region : planes_) {
     region.bytes = std::uint64_t{segment_blocks} * block_tokens_ * region.row_bytes;
-    region.offset =
-        align_up(end, region.bytes >= huge_region_bytes ? huge_page_bytes : page_bytes);
+    region.offset = align_up(end, region.bytes >= huge_region_bytes ? huge_page_bytes : page_bytes);
     end = region.offset + region.bytes;
   }
   file_bytes_ = align_up(end, page_bytes);
@@ -140,7 +138,8 @@ Result<void> check_segment_header(std::span<const std::byte> bytes, const Segmen
     return fail_field(Errc::incompatible, path, "read_version", std::to_string(header.read_version),
                       "at most " + std::to_string(format_write_version));
   }
-  // Everything else must be what we would have written; only the writer's version and time may vary.
+  // Everything else must be what we would have written; only the writer's version and time may
+  // vary.
   auto expected = encode_segment_header(layout, identity, index, header.created_unix_ns);
   SegmentHeader own;
   std::memcpy(&own, expected.data(), sizeof own);

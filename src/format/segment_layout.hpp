@@ -80,7 +80,8 @@ struct PlaneRegion {
 };
 
 /// Where everything lies in a segment of a given geometry: computed, never believed from a file.
-/// Invariants: regions are ascending, do not overlap and end at file_bytes(); absent planes are left
+/// Invariants: regions are ascending, do not overlap and end at file_bytes(); absent planes are
+/// left
 /// out; row of local block b, token t of a plane: offset + (b × block_tokens + t) × row_bytes.
 class SegmentLayout {
  public:
@@ -92,7 +93,9 @@ class SegmentLayout {
   [[nodiscard]] std::uint32_t block_tokens() const noexcept { return block_tokens_; }
   [[nodiscard]] std::uint32_t label_capacity() const noexcept { return label_capacity_; }
   [[nodiscard]] std::uint32_t block_header_bytes() const noexcept { return block_header_bytes_; }
-  [[nodiscard]] std::uint64_t block_headers_offset() const noexcept { return block_headers_offset_; }
+  [[nodiscard]] std::uint64_t block_headers_offset() const noexcept {
+    return block_headers_offset_;
+  }
   [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_bytes_; }
   [[nodiscard]] std::uint64_t block_bytes() const noexcept { return block_bytes_; }
 
@@ -107,8 +110,7 @@ class SegmentLayout {
   [[nodiscard]] std::uint64_t row_offset(std::size_t plane, std::uint32_t local_block,
                                          std::uint32_t token) const noexcept {
     const PlaneRegion& region = planes_[plane];
-    return region.offset +
-           (std::uint64_t{local_block} * block_tokens_ + token) * region.row_bytes;
+    return region.offset + (std::uint64_t{local_block} * block_tokens_ + token) * region.row_bytes;
   }
 
  private:
@@ -146,7 +148,7 @@ struct SegmentIdentity {
 /// Compares a header read from a file with the computed layout. `path` is for messages.
 [[nodiscard]] Result<void> check_segment_header(std::span<const std::byte> bytes,
                                                 const SegmentLayout& layout,
-                                                const SegmentIdentity& identity, std::uint32_t index,
-                                                std::string_view path);
+                                                const SegmentIdentity& identity,
+                                                std::uint32_t index, std::string_view path);
 
 }  // namespace esker::detail

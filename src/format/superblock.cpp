@@ -23,7 +23,8 @@ bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-Failure bad(std::string_view path, std::string_view field, std::string found, std::string expected) {
+Failure bad(std::string_view path, std::string_view field, std::string found,
+            std::string expected) {
   return fail_field(Errc::corrupt, path, field, found, expected,
                     "the file is damaged: restore it from a copy, or remove the store");
 }
@@ -92,7 +93,8 @@ Result<void> check_shape(const SuperblockHeader& header, std::string_view path,
                          const Superblock& out) {
   const SegmentLayout layout(out.geometry, header.segment_blocks);
   if (header.planes != layout.planes().size()) {
-    return bad(path, "planes", std::to_string(header.planes), std::to_string(layout.planes().size()));
+    return bad(path, "planes", std::to_string(header.planes),
+               std::to_string(layout.planes().size()));
   }
   if (header.block_header_bytes != layout.block_header_bytes()) {
     return bad(path, "block_header_bytes", std::to_string(header.block_header_bytes),
@@ -125,7 +127,8 @@ Result<Superblock> decode_slot(std::span<const std::byte> slot, std::string_view
   if (!header) return tl::make_unexpected(std::move(header).error());
   if (auto ok = check_versions(*header, path); !ok) return tl::make_unexpected(ok.error());
   Superblock out;
-  if (auto ok = read_geometry(*header, slot, path, out); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = read_geometry(*header, slot, path, out); !ok)
+    return tl::make_unexpected(ok.error());
   if (auto ok = check_shape(*header, path, out); !ok) return tl::make_unexpected(ok.error());
   out.write_version = header->write_version;
   out.read_version = header->read_version;

@@ -12,8 +12,8 @@
 
 namespace esker::detail {
 
-/// The fixed part of a superblock slot; doc/format.md, "Superblock". The row table, the model id and
-/// the checksum of the slot follow it.
+/// The fixed part of a superblock slot; doc/format.md, "Superblock". The row table, the model id
+/// and the checksum of the slot follow it.
 struct SuperblockHeader {
   std::array<char, 8> magic;
   std::uint32_t write_version;

@@ -8,8 +8,8 @@
 
 namespace esker::detail {
 
-/// Hashes that find candidates; they never prove anything. A step's hash seeds the next, so the hash
-/// of a block depends on the namespace and on every token up to its end.
+/// Hashes that find candidates; they never prove anything. A step's hash seeds the next, so the
+/// hash of a block depends on the namespace and on every token up to its end.
 namespace chain {
 
 /// Where the paths of a namespace start.

@@ -16,8 +16,7 @@ constexpr std::uint32_t max_equal_parts = 2;
 bool live(const Control& control, std::uint64_t hint) noexcept {
   const std::uint32_t block = Hint::block(hint);
   if (block >= control.layout().max_blocks) return false;
-  const BlockWord word =
-      BlockWord::unpack(control.word(block).load(std::memory_order_relaxed));
+  const BlockWord word = BlockWord::unpack(control.word(block).load(std::memory_order_relaxed));
   return word.state == BlockState::ready && Hint::of_generation(hint, word.generation);
 }
 
@@ -63,12 +62,11 @@ std::uint32_t insert_one(const Control& control, HintSet::Entry entry, std::uint
     const bool displaces = view.vacant == hints_per_bucket;
     if (displaces && !first) return 0;
     // A part of some block is less than the only way to another: parts go first.
-    const std::size_t place = !displaces                        ? view.vacant
+    const std::size_t place = !displaces                      ? view.vacant
                               : view.part != hints_per_bucket ? view.part
                                                               : block % hints_per_bucket;
-    std::uint64_t expected = displaces
-                                 ? AtomicWord(bucket[place]).load(std::memory_order_relaxed)
-                                 : view.vacant_value;
+    std::uint64_t expected =
+        displaces ? AtomicWord(bucket[place]).load(std::memory_order_relaxed) : view.vacant_value;
     if (AtomicWord(bucket[place])
             .compare_exchange_strong(expected, hint, std::memory_order_release,
                                      std::memory_order_relaxed)) {
@@ -85,8 +83,8 @@ std::array<std::uint32_t, 3> part_lengths(std::uint32_t block_tokens) noexcept {
 }
 
 HintSet::Entry first_hint(const BlockHeader& header, std::uint32_t block_tokens) noexcept {
-  const bool whole = header.kind == static_cast<std::uint8_t>(BlockKind::key) ||
-                     header.tokens == block_tokens;
+  const bool whole =
+      header.kind == static_cast<std::uint8_t>(BlockKind::key) || header.tokens == block_tokens;
   return {header.chain_hash, whole ? HintKind::whole : HintKind::part};
 }
 

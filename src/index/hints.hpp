@@ -28,8 +28,7 @@ struct Hint {
   }
   [[nodiscard]] static constexpr bool names(std::uint64_t hint, std::uint64_t hash,
                                             HintKind kind) noexcept {
-    return hint >> 40 == hash >> 40 &&
-           (hint >> 28 & 3) == static_cast<std::uint64_t>(kind);
+    return hint >> 40 == hash >> 40 && (hint >> 28 & 3) == static_cast<std::uint64_t>(kind);
   }
   [[nodiscard]] static constexpr bool of_generation(std::uint64_t hint,
                                                     std::uint32_t generation) noexcept {

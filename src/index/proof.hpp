@@ -10,8 +10,8 @@
 
 namespace esker::detail {
 
-/// Proves that the header of a pinned READY block is the one that was published. A proof is kept per
-/// block and generation, so each costs one hash per handle.
+/// Proves that the header of a pinned READY block is the one that was published. A proof is kept
+/// per block and generation, so each costs one hash per handle.
 class Prover {
  public:
   Prover() noexcept = default;

@@ -1,13 +1,13 @@
 #include "region/directory.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <dirent.h>
-#include <fcntl.h>
 #include <memory>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -28,8 +28,8 @@ std::string octal(mode_t mode) {
 }
 
 Result<File> open_directory(int parent_fd, const std::string& name, std::string path) {
-  const int fd = raise_descriptor(
-      openat(parent_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int fd =
+      raise_descriptor(openat(parent_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd < 0) {
     const int reason = errno;
     auto failure = fail_os(path, "open", reason);
@@ -111,9 +111,9 @@ Result<void> Directory::check_permissions(Sharing sharing) const {
   const mode_t mode = status->st_mode & permission_bits;
   const mode_t wanted = directory_mode(sharing);
   if ((mode & 07777 & ~wanted & 0077) != 0 || (sharing == Sharing::group && mode != wanted)) {
-    return fail_field(Errc::invalid, path(), "mode", octal(mode), octal(wanted),
-                      "others could read or change the cache: chmod " + octal(wanted) + " " +
-                          path());
+    return fail_field(
+        Errc::invalid, path(), "mode", octal(mode), octal(wanted),
+        "others could read or change the cache: chmod " + octal(wanted) + " " + path());
   }
   const uid_t user = geteuid();
   if (sharing == Sharing::owner && user != 0 && status->st_uid != user) {
@@ -136,11 +136,10 @@ Result<File> Directory::open_file(const std::string& name, int flags, Sharing sh
     return fail_field(Errc::invalid, file->path(), "mode", octal(mode), octal(file_mode(sharing)),
                       "chmod " + octal(file_mode(sharing)) + " " + file->path());
   }
-  const bool same_owner = sharing == Sharing::group ? status->st_gid == above->st_gid
-                                                    : status->st_uid == above->st_uid;
+  const bool same_owner =
+      sharing == Sharing::group ? status->st_gid == above->st_gid : status->st_uid == above->st_uid;
   if (!same_owner) {
-    return fail_field(Errc::invalid, file->path(),
-                      sharing == Sharing::group ? "group" : "owner",
+    return fail_field(Errc::invalid, file->path(), sharing == Sharing::group ? "group" : "owner",
                       "not that of the store's directory", "the same",
                       "someone else made this file: remove it or chown it");
   }

@@ -1,10 +1,10 @@
 #include "region/file.hpp"
 
-#include <array>
-#include <cerrno>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <unistd.h>
+#include <array>
+#include <cerrno>
 
 #include "base/error.hpp"
 

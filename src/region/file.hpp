@@ -1,13 +1,13 @@
 #pragma once
 
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <cstddef>
 #include <cstdint>
 #include <esker/result.hpp>
 #include <span>
 #include <string>
 #include <string_view>
-#include <sys/stat.h>
-#include <sys/types.h>
 #include <utility>
 
 namespace esker::detail {
@@ -40,7 +40,8 @@ class File {
   [[nodiscard]] Result<void> write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
   /// Gives the file `bytes` of real disk blocks; on failure the space is given back at once.
   [[nodiscard]] Result<void> allocate(std::uint64_t bytes) const;
-  /// Frees the disk blocks of a range, which then reads as zeros; writes zeros where holes are unknown.
+  /// Frees the disk blocks of a range, which then reads as zeros; writes zeros where holes are
+  /// unknown.
   [[nodiscard]] Result<void> punch(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] Result<void> sync() const;
 

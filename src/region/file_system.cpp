@@ -1,11 +1,11 @@
 #include "region/file_system.hpp"
 
-#include <cerrno>
 #include <fcntl.h>
-#include <string_view>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include <cerrno>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "region/file.hpp"

@@ -1,9 +1,9 @@
 #include "region/mapping.hpp"
 
+#include <sys/mman.h>
 #include <boost/interprocess/exceptions.hpp>
 #include <boost/interprocess/mapped_region.hpp>
 #include <cerrno>
-#include <sys/mman.h>
 #include <utility>
 
 #include "base/error.hpp"

@@ -1,9 +1,9 @@
 #include "region/segment.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -48,7 +48,8 @@ Result<Segment> open_segment(const Directory& segments, const SegmentPlan& plan,
   }
   std::vector<std::byte> header(segment_header_bytes(plan.layout.planes().size()));
   if (auto read = file->read_at(0, header); !read) return tl::make_unexpected(read.error());
-  if (auto ok = check_segment_header(header, plan.layout, plan.identity, index, file->path()); !ok) {
+  if (auto ok = check_segment_header(header, plan.layout, plan.identity, index, file->path());
+      !ok) {
     return tl::make_unexpected(std::move(ok).error());
   }
   auto mapping = Mapping::map(*file, plan.layout.file_bytes(), Mapping::Mode::read);

@@ -12,8 +12,8 @@
 namespace esker::detail {
 
 /// The segments that this handle has mapped. Slots are filled once and never emptied before the
-/// handle dies, so readers need no lock. A missing or damaged segment stays unmapped: its blocks are
-/// misses, and nothing is allocated in it.
+/// handle dies, so readers need no lock. A missing or damaged segment stays unmapped: its blocks
+/// are misses, and nothing is allocated in it.
 class SegmentMap {
  public:
   SegmentMap(const Directory& segments, const SegmentPlan& plan, std::uint32_t max_segments,

@@ -1,8 +1,8 @@
 // Invariants
 // 1. There is no free list: a FREE word is taken by one compare-and-swap, and losing it only splits
 //    the run. Nothing has to be repaired when an allocator dies.
-// 2. A reserved block is pinned by its owner from the first moment (the pin becomes the Prefix's), and
-//    its old header is gone before its first row is written.
+// 2. A reserved block is pinned by its owner from the first moment (the pin becomes the Prefix's),
+//    and its old header is gone before its first row is written.
 #include "store/allocate.hpp"
 
 #include <algorithm>

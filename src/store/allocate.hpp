@@ -8,8 +8,9 @@
 namespace esker::detail {
 
 /// Reserves up to `wanted` blocks for this handle, pinned, their headers wiped, adjacent where
-/// possible and `after` (or UINT32_MAX) first. Makes room by sweeping, reaping, growing and evicting,
-/// in this order. Fewer blocks when the store is full; an error when a header cannot be wiped.
+/// possible and `after` (or UINT32_MAX) first. Makes room by sweeping, reaping, growing and
+/// evicting, in this order. Fewer blocks when the store is full; an error when a header cannot be
+/// wiped.
 [[nodiscard]] Result<std::vector<PinnedBlock>> allocate(Core& core, std::uint32_t wanted,
                                                         std::uint32_t after);
 

@@ -1,17 +1,17 @@
 // Invariants (rows 20 to 23 of the transition table)
-// 1. INIT is taken before `control` is looked at and kept until the seat is locked and LIVE, so nobody
-//    can rebuild a control file that a newcomer has just judged usable.
+// 1. INIT is taken before `control` is looked at and kept until the seat is locked and LIVE, so
+//    nobody can rebuild a control file that a newcomer has just judged usable.
 // 2. A control file that cannot be used is replaced only when no seat is held by anyone.
 // 3. Whoever waits for INIT looks again afterwards: the store may have been destroyed or rebuilt.
 #include "store/attach.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -68,8 +68,8 @@ std::string holders(const Control& control) {
     if (record.phase == static_cast<std::uint32_t>(SeatPhase::empty)) continue;
     const std::string command(record.command.data(),
                               strnlen(record.command.data(), record.command.size()));
-    names += (names.empty() ? "" : ", ") + ("pid " + std::to_string(record.pid)) + " (" + command +
-             ")";
+    names +=
+        (names.empty() ? "" : ", ") + ("pid " + std::to_string(record.pid)) + " (" + command + ")";
     ++named;
   }
   return names;
@@ -161,8 +161,9 @@ Result<std::shared_ptr<Core>> attach_seated(Directory directory, Superblock supe
   auto lock = LockFile::open(directory, superblock.sharing, true);
   if (!lock) return failure_of(lock);
   if (!lock->lock(lock_bytes::init, options.open_deadline_ms)) {
-    return fail(Errc::busy, directory.path() + "/lock: another process has been opening this store "
-                                               "for more than " +
+    return fail(Errc::busy, directory.path() +
+                                "/lock: another process has been opening this store "
+                                "for more than " +
                                 std::to_string(options.open_deadline_ms) +
                                 " ms; if it is stopped, continue or end it");
   }
@@ -172,10 +173,10 @@ Result<std::shared_ptr<Core>> attach_seated(Directory directory, Superblock supe
     return fail(Errc::missing, directory.path() + ": the store was destroyed meanwhile");
   }
   if (static_cast<std::uint64_t>(status->st_size) < lock_bytes::file_bytes) {
-    if (auto sized = lock->file().allocate(lock_bytes::file_bytes); !sized) return failure_of(sized);
+    if (auto sized = lock->file().allocate(lock_bytes::file_bytes); !sized)
+      return failure_of(sized);
   }
-  auto segments =
-      Directory::create_below(directory, file_names::segments, superblock.sharing);
+  auto segments = Directory::create_below(directory, file_names::segments, superblock.sharing);
   if (!segments) return failure_of(segments);
   auto opened = open_control(directory, superblock, *lock);
   if (!opened) return failure_of(opened);
@@ -230,8 +231,9 @@ Result<std::shared_ptr<Core>> attach(const std::string& path, const Options& opt
     return attach_inspecting(std::move(*directory), std::move(*superblock), options);
   }
   if (superblock->read_only_features != 0 && options.access == Access::write) {
-    return fail(Errc::incompatible, path + ": this store uses a feature that this Esker cannot "
-                                           "write; open it with Access::read");
+    return fail(Errc::incompatible, path +
+                                        ": this store uses a feature that this Esker cannot "
+                                        "write; open it with Access::read");
   }
   if (auto ok = directory->check_permissions(superblock->sharing); !ok) return failure_of(ok);
   if (!options.allow_unsafe_file_system) {

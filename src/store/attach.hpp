@@ -16,7 +16,6 @@ class Core;
 [[nodiscard]] Result<Superblock> read_superblock(const Directory& directory);
 
 /// Opens a handle: under INIT it finds or rebuilds `control`, takes a seat and goes LIVE.
-[[nodiscard]] Result<std::shared_ptr<Core>> attach(const std::string& path,
-                                                   const Options& options);
+[[nodiscard]] Result<std::shared_ptr<Core>> attach(const std::string& path, const Options& options);
 
 }  // namespace esker::detail

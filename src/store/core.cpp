@@ -1,8 +1,8 @@
 // Invariants
 // 1. A Core with a seat is LIVE from `attach` until its destructor has given everything back: own
 //    RESERVED blocks, unsettled READY blocks, pins; EMPTY is written last.
-// 2. In a forked child nothing shared is touched and nothing is unmapped: addresses of mappings that
-//    were not inherited may belong to others there.
+// 2. In a forked child nothing shared is touched and nothing is unmapped: addresses of mappings
+//    that were not inherited may belong to others there.
 #include "store/core.hpp"
 
 #include <cstring>

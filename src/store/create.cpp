@@ -3,12 +3,12 @@
 // 2. Creators exclude each other by INIT; the loser finds the winner's store.
 #include "store/create.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <span>
 #include <string_view>
-#include <unistd.h>
 
 #include "base/error.hpp"
 #include "format/superblock.hpp"
@@ -31,15 +31,15 @@ constexpr std::string_view cache_tag =
 Result<void> check_empty(const Directory& directory) {
   auto names = directory.names();
   if (!names) return tl::make_unexpected(std::move(names).error());
-  const bool begun =
-      std::find(names->begin(), names->end(), file_names::lock) != names->end();
+  const bool begun = std::find(names->begin(), names->end(), file_names::lock) != names->end();
   for (const std::string& name : *names) {
     const bool ours = begun && (name == file_names::lock || name == file_names::segments ||
-                      name == file_names::cache_tag || name == file_names::control ||
-                      name.starts_with(file_names::temporary_prefix));
+                                name == file_names::cache_tag || name == file_names::control ||
+                                name.starts_with(file_names::temporary_prefix));
     if (!ours && name != "lost+found") {
-      return fail_field(Errc::invalid, directory.path(), "the directory", "not empty (" + name + ")",
-                        "empty or new", "choose another path for the store");
+      return fail_field(Errc::invalid, directory.path(), "the directory",
+                        "not empty (" + name + ")", "empty or new",
+                        "choose another path for the store");
     }
   }
   return {};
@@ -73,8 +73,7 @@ Result<void> write_superblock(const Directory& directory, Superblock superblock)
 Result<void> write_files(const Directory& directory, const Superblock& superblock) {
   directory.sweep_temporaries();
   if (auto done = directory.remove_file(file_names::control); !done) return done;
-  auto segments =
-      Directory::create_below(directory, file_names::segments, superblock.sharing);
+  auto segments = Directory::create_below(directory, file_names::segments, superblock.sharing);
   if (!segments) return tl::make_unexpected(std::move(segments).error());
   segments->sweep_temporaries();
   // What a killed creator left under this name carries another uuid.
@@ -116,8 +115,9 @@ Result<bool> create_in(const Directory& directory, const Request& request) {
   if (!status) return tl::make_unexpected(std::move(status).error());
   if (status->st_nlink == 0) return false;
   if (directory.has(file_names::superblock)) {
-    return fail(Errc::invalid, directory.path() + ": there is a store already; open it, or destroy "
-                                                  "it first");
+    return fail(Errc::invalid, directory.path() +
+                                   ": there is a store already; open it, or destroy "
+                                   "it first");
   }
   auto space = space_of(directory.fd(), directory.path());
   if (!space) return tl::make_unexpected(std::move(space).error());

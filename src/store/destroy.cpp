@@ -1,9 +1,9 @@
 // Invariants
 // 1. INIT is held throughout, and no seat is taken: nobody is attached, and nobody can attach.
 // 2. The superblock goes first, so that a half destroyed store is no store; `lock` goes last.
-#include <cerrno>
 #include <fcntl.h>
 #include <unistd.h>
+#include <cerrno>
 
 #include "base/error.hpp"
 #include "region/directory.hpp"
@@ -42,8 +42,9 @@ Result<void> remove_files(const Directory& directory) {
   if (rmdir(directory.path().c_str()) == 0 || errno == EBUSY) return {};
   auto left = directory.names();
   if (left && !left->empty()) {
-    return fail(Errc::invalid, directory.path() + ": the store is gone, but its directory also "
-                                                  "holds \"" +
+    return fail(Errc::invalid, directory.path() +
+                                   ": the store is gone, but its directory also "
+                                   "holds \"" +
                                    left->front() + "\", which is not Esker's; remove it yourself");
   }
   return {};

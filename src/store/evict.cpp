@@ -1,8 +1,8 @@
 // Invariants
 // 1. A lookup and a publish stamp their whole path at once, so a parent is never older than its
 //    children; with deeper blocks first among equals the leaf goes first.
-// 2. A pinned block is passed over before it is retired, so that a hot prefix stays findable; the pin
-//    is looked at again, authoritatively, before the block becomes FREE.
+// 2. A pinned block is passed over before it is retired, so that a hot prefix stays findable; the
+//    pin is looked at again, authoritatively, before the block becomes FREE.
 // 3. The EVICT lock is economy, not safety: without it two evictors may free more than was needed.
 #include "store/evict.hpp"
 
@@ -74,8 +74,7 @@ std::vector<Victim> victims(Core& core) {
     const BlockWord word = core.word(block, std::memory_order_relaxed);
     if (word.state != BlockState::ready || word.owner != 0) continue;
     if (pinned_by_anyone(core, block)) continue;
-    TouchWord touch =
-        TouchWord::unpack(core.control.touch(block).load(std::memory_order_relaxed));
+    TouchWord touch = TouchWord::unpack(core.control.touch(block).load(std::memory_order_relaxed));
     found.push_back(Victim{block, word.generation, touch});
   }
   std::sort(found.begin(), found.end(),

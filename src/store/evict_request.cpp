@@ -11,13 +11,11 @@ namespace esker::detail {
 
 namespace {
 
-Freed evict_first(Core& core, const std::vector<Victim>& victims, std::size_t count,
-                  bool dry_run) {
+Freed evict_first(Core& core, const std::vector<Victim>& victims, std::size_t count, bool dry_run) {
   Freed freed;
   for (std::size_t i = 0; i < count; ++i) {
     const Victim& victim = victims[i];
-    if (dry_run ||
-        retire(core, victim.block, {victim.generation, BlockState::ready, 0})) {
+    if (dry_run || retire(core, victim.block, {victim.generation, BlockState::ready, 0})) {
       ++freed.blocks;
     }
   }

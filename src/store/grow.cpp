@@ -1,7 +1,8 @@
 // Invariants
-// 1. GROW is held from looking at the segment count until it is raised; the count is stored last, when
-//    the new segment is complete and synced.
-// 2. A segment that a killed grower left under the next name is complete: it is checked and adopted.
+// 1. GROW is held from looking at the segment count until it is raised; the count is stored last,
+//    when the new segment is complete and synced.
+// 2. A segment that a killed grower left under the next name is complete: it is checked and
+//    adopted.
 #include "store/grow.hpp"
 
 #include <cerrno>
@@ -13,11 +14,13 @@ namespace esker::detail {
 
 namespace {
 
+// A grower allocates and syncs one file: worth a moment before live blocks are evicted instead.
+constexpr std::uint32_t grow_lock_wait_ms = 100;
 constexpr std::uint64_t back_off_ns = 10'000'000'000;
 
 bool add_segment(Core& core) {
   auto lock = LockFile::open(core.directory, core.superblock.sharing);
-  if (!lock || !lock->try_lock(lock_bytes::grow)) return false;
+  if (!lock || !lock->lock(lock_bytes::grow, grow_lock_wait_ms)) return false;
   const std::uint32_t count = core.control.segment_count().load(std::memory_order_acquire);
   if (count >= core.superblock.max_segments) return false;
   core.segments_directory.sweep_temporaries();

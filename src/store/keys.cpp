@@ -1,6 +1,6 @@
 // Invariants
-// 1. A key block is flat: it hangs under no block, has no children and no parts. A run of keys is only
-//    a list. Keys and token paths never match each other.
+// 1. A key block is flat: it hangs under no block, has no children and no parts. A run of keys is
+//    only a list. Keys and token paths never match each other.
 #include "base/error.hpp"
 #include "index/chain_hash.hpp"
 #include "store/allocate.hpp"
@@ -123,8 +123,7 @@ Result<std::unique_ptr<ReservationBody>> reserve_keys(Core& core,
     body->missing_end = (wanted[body->blocks.size() - 1] + 1) * core.block_tokens();
   }
   prepare_bookkeeping(core, *body);
-  core.count(Counter::reserved_tokens,
-             std::uint64_t{body->blocks.size()} * core.block_tokens());
+  core.count(Counter::reserved_tokens, std::uint64_t{body->blocks.size()} * core.block_tokens());
   if (auto ok = check_descriptors(core, body->blocks); !ok) {
     abandon(core, *body);
     return tl::make_unexpected(std::move(ok).error());

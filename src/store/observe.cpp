@@ -2,10 +2,10 @@
 // 1. Looking changes nothing: no word, no pin, no file is written here.
 #include "store/observe.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <algorithm>
+#include <cstring>
 
 #include "store/attach.hpp"
 
@@ -64,11 +64,21 @@ std::uint64_t pinned_by_any(const Core& core) noexcept {
 void count_blocks(const Core& core, Stats& stats) noexcept {
   for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
     switch (core.word(block, std::memory_order_relaxed).state) {
-      case BlockState::free: ++stats.blocks_free; break;
-      case BlockState::reserved: ++stats.blocks_reserved; break;
-      case BlockState::ready: ++stats.blocks_ready; break;
-      case BlockState::retired: ++stats.blocks_retired; break;
-      case BlockState::bad: ++stats.blocks_bad; break;
+      case BlockState::free:
+        ++stats.blocks_free;
+        break;
+      case BlockState::reserved:
+        ++stats.blocks_reserved;
+        break;
+      case BlockState::ready:
+        ++stats.blocks_ready;
+        break;
+      case BlockState::retired:
+        ++stats.blocks_retired;
+        break;
+      case BlockState::bad:
+        ++stats.blocks_bad;
+        break;
     }
   }
 }

@@ -1,6 +1,6 @@
 // Invariants
-// 1. A scan pins each block only while it copies the header: what it returns may be gone by then, and
-//    whoever acts on it checks the generation again.
+// 1. A scan pins each block only while it copies the header: what it returns may be gone by then,
+//    and whoever acts on it checks the generation again.
 #include <algorithm>
 #include <unordered_map>
 
@@ -53,8 +53,7 @@ PathInfo describe(const Core& core, const std::vector<ScannedBlock>& blocks, std
   info.last_used_unix_ns = unix_of_stamp(touch.stamp);
   info.pins = pins_of(core, scanned.block);
   info.key = scanned.key;
-  const auto* header =
-      reinterpret_cast<const BlockHeader*>(core.segments.header(scanned.block));
+  const auto* header = reinterpret_cast<const BlockHeader*>(core.segments.header(scanned.block));
   info.name_space.assign(header->name_space.data(),
                          std::min<std::size_t>(header->namespace_bytes, max_namespace_bytes));
   return info;

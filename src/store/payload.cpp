@@ -1,7 +1,7 @@
 // Invariants
-// 1. Bytes count as verified for (block, generation) only while this handle pinned that life, or, for
-//    a handle that cannot pin, when the header still was the one that was proved after the bytes
-//    had been read.
+// 1. Bytes count as verified for (block, generation) only while this handle pinned that life, or,
+//    for a handle that cannot pin, when the header still was the one that was proved after the
+//    bytes had been read.
 // 2. A damaged payload condemns the block for everyone.
 #include "store/payload.hpp"
 
@@ -162,8 +162,7 @@ bool plane_checked(const Core& core, const PrefixBody& body, std::size_t index,
          0;
 }
 
-Result<void> check_plane(Core& core, PrefixBody& body, std::size_t index,
-                         std::size_t plane) {
+Result<void> check_plane(Core& core, PrefixBody& body, std::size_t index, std::size_t plane) {
   return judge(core, body, index, plane, xxh3(source_of(core, body.blocks[index], plane).rows));
 }
 

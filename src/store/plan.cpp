@@ -40,11 +40,11 @@ std::uint64_t wanted_segment_bytes(const Options& options, std::uint64_t capacit
                     tmpfs ? segment_bytes_max_tmpfs : segment_bytes_max);
 }
 
-/// Blocks per segment: what was wanted, at least a few, at most what the share holds with its control.
+/// Blocks per segment: what was wanted, at least a few, at most what the share holds with its
+/// control.
 std::uint32_t choose_segment_blocks(const Geometry& geometry, std::uint64_t wanted,
                                     std::uint64_t share, std::uint32_t seats) {
-  std::uint32_t blocks =
-      std::max(segment_blocks_within(geometry, wanted), comfortable_blocks);
+  std::uint32_t blocks = std::max(segment_blocks_within(geometry, wanted), comfortable_blocks);
   blocks = std::min(blocks, segment_blocks_within(geometry, share));
   while (blocks >= fewest_blocks &&
          bytes_of_blocks(geometry, blocks) + ControlLayout(blocks, blocks, seats).file_bytes >
@@ -57,9 +57,9 @@ std::uint32_t choose_segment_blocks(const Geometry& geometry, std::uint64_t want
 std::uint32_t choose_max_segments(const Superblock& plan, std::uint64_t share) {
   std::uint64_t count = std::min<std::uint64_t>(share / plan.segment_file_bytes,
                                                 (max_store_blocks - 1) / plan.segment_blocks);
-  while (count > 1 && count * plan.segment_file_bytes +
-                              control_bytes(count * plan.segment_blocks, plan) >
-                          share) {
+  while (count > 1 &&
+         count * plan.segment_file_bytes + control_bytes(count * plan.segment_blocks, plan) >
+             share) {
     --count;
   }
   return static_cast<std::uint32_t>(count);
@@ -99,12 +99,12 @@ Result<Superblock> plan_store(const Geometry& geometry, const ModelId& model,
       wanted_segment_bytes(options, plan.capacity_bytes, surroundings.tmpfs);
   plan.segment_blocks = choose_segment_blocks(geometry, wanted, share, plan.seats);
   if (plan.segment_blocks < fewest_blocks) {
-    return fail(Errc::invalid,
-                std::string(path) + ": capacity is " + size_text(plan.capacity_bytes) +
-                    ", but two blocks of this geometry need at least " +
-                    size_text(smallest_capacity(geometry, plan.seats)) + " (" +
-                    std::to_string(smallest_capacity(geometry, plan.seats)) +
-                    " bytes); raise the capacity or lower block_tokens or seats");
+    return fail(Errc::invalid, std::string(path) + ": capacity is " +
+                                   size_text(plan.capacity_bytes) +
+                                   ", but two blocks of this geometry need at least " +
+                                   size_text(smallest_capacity(geometry, plan.seats)) + " (" +
+                                   std::to_string(smallest_capacity(geometry, plan.seats)) +
+                                   " bytes); raise the capacity or lower block_tokens or seats");
   }
   plan.segment_file_bytes = bytes_of_blocks(geometry, plan.segment_blocks);
   plan.max_segments = choose_max_segments(plan, share);

@@ -45,7 +45,8 @@ Result<Selection> select(const detail::Core& core, const detail::PrefixBody& bod
 Result<void> check_room(std::span<const RowSink> out, const Selection& selection) {
   std::uint64_t rows = 0;
   for (const RowSink& sink : out) {
-    if (sink.rows > 0 && sink.data == nullptr) return fail(Errc::invalid, "copy: a sink has no data");
+    if (sink.rows > 0 && sink.data == nullptr)
+      return fail(Errc::invalid, "copy: a sink has no data");
     if (sink.stride_bytes != 0 && sink.stride_bytes < selection.row_bytes) {
       return fail(Errc::invalid, "copy: stride_bytes is " + std::to_string(sink.stride_bytes) +
                                      ", less than the row's " +
@@ -144,9 +145,9 @@ Result<void> Prefix::copy(std::uint32_t layer, Plane plane, TokenRange range,
     for (std::uint32_t token = selection->range.begin; token < selection->range.end;) {
       const std::uint32_t index = token / block_tokens;
       const std::uint32_t begin = token % block_tokens;
-      const std::uint32_t end =
-          std::min(block_tokens, begin + selection->range.end - token);
-      if (auto ok = detail::copy_rows(*core_, *body_, index, selection->plane, {begin, end}, cursor);
+      const std::uint32_t end = std::min(block_tokens, begin + selection->range.end - token);
+      if (auto ok =
+              detail::copy_rows(*core_, *body_, index, selection->plane, {begin, end}, cursor);
           !ok) {
         return ok;
       }
@@ -200,8 +201,8 @@ Run Runs::run_at(std::uint32_t token) const noexcept {
   std::size_t index = token / block_tokens;
   const std::uint32_t in_block = token % block_tokens;
   const std::uint32_t row_bytes = core_->segments.layout().planes()[plane_].row_bytes;
-  const std::byte* first = core_->segments.rows(body_->blocks[index].block, plane_) +
-                           std::size_t{in_block} * row_bytes;
+  const std::byte* first =
+      core_->segments.rows(body_->blocks[index].block, plane_) + std::size_t{in_block} * row_bytes;
   std::uint32_t end = std::min(range_.end, token - in_block + block_tokens);
   while (end < range_.end) {
     const detail::PinnedBlock& now = body_->blocks[index];

@@ -15,7 +15,8 @@ struct PinnedBlock {
   std::uint64_t checksum = 0;  ///< of the header that was proved
 };
 
-/// What a Prefix owns: the pinned blocks of a path, in order, and which of their planes were checked.
+/// What a Prefix owns: the pinned blocks of a path, in order, and which of their planes were
+/// checked.
 struct PrefixBody {
   std::vector<PinnedBlock> blocks;
   std::vector<std::uint64_t> checked;  ///< one bit per (block, plane); atomic_ref only
@@ -37,8 +38,8 @@ struct PrefixBody {
   }
 };
 
-/// Recycles bodies, so that a warm lookup allocates nothing. Lock-free: every slot holds a body that
-/// nobody uses, or nothing.
+/// Recycles bodies, so that a warm lookup allocates nothing. Lock-free: every slot holds a body
+/// that nobody uses, or nothing.
 class PrefixPool {
  public:
   PrefixPool() noexcept = default;

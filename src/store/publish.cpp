@@ -2,8 +2,8 @@
 // 1. Order: data, header, checksum copy in `control`, READY, hints; parents before children, and a
 //    child is headed only after its parent is settled, with the node id that survived.
 // 2. Nothing is published unless every row of every plane was written.
-// 3. Whatever happens, each reserved block ends published, adopted or FREE, and each pin is accounted
-//    for: in the returned path, or given back.
+// 3. Whatever happens, each reserved block ends published, adopted or FREE, and each pin is
+//    accounted for: in the returned path, or given back.
 #include <algorithm>
 #include <cstring>
 
@@ -24,11 +24,10 @@ Result<void> refuse_holes(const Core& core, const ReservationBody& body) {
   for (std::size_t plane = 0; plane < planes.size(); ++plane) {
     const std::uint32_t hole = first_hole(core, body, plane);
     if (hole == UINT32_MAX) continue;
-    return fail(Errc::invalid, core.directory.path() + ": publish: layer " +
-                                   std::to_string(planes[plane].layer) + ", " +
-                                   std::string(name(planes[plane].plane)) + ", token " +
-                                   std::to_string(hole) +
-                                   " was never written; nothing is published");
+    return fail(Errc::invalid,
+                core.directory.path() + ": publish: layer " + std::to_string(planes[plane].layer) +
+                    ", " + std::string(name(planes[plane].plane)) + ", token " +
+                    std::to_string(hole) + " was never written; nothing is published");
   }
   return {};
 }
@@ -62,8 +61,7 @@ class Publisher {
 
  private:
   void follow(const PinnedBlock& pinned) {
-    const auto* header =
-        reinterpret_cast<const BlockHeader*>(core_.segments.header(pinned.block));
+    const auto* header = reinterpret_cast<const BlockHeader*>(core_.segments.header(pinned.block));
     position_.parent = header->node();
     position_.hash = header->chain_hash;
   }
@@ -75,7 +73,8 @@ class Publisher {
     return label_of(Tokens(body_.tokens).subspan(begin, tokens));
   }
 
-  /// The parent is pinned, but may have been removed from the index: then children would be orphans.
+  /// The parent is pinned, but may have been removed from the index: then children would be
+  /// orphans.
   [[nodiscard]] bool parent_stands() {
     if (by_key_ || position_.parent.root()) return true;
     const PinnedBlock& parent = body_.path.blocks.back();
@@ -133,8 +132,8 @@ class Publisher {
     header.parent_random = position_.parent.random;
     header.parent_counter = position_.parent.counter;
     header.parent_hash = by_key_ ? root_hash_ : position_.hash;
-    header.chain_hash = by_key_ ? chain::key(root_hash_, body_.keys[page])
-                                : chain::extend(position_.hash, label);
+    header.chain_hash =
+        by_key_ ? chain::key(root_hash_, body_.keys[page]) : chain::extend(position_.hash, label);
     header.first_token = by_key_ ? 0 : page * core_.block_tokens();
     header.tokens = body_.tokens_of_page(page, core_.block_tokens());
     header.published_unix_ns = unix_ns();
@@ -152,9 +151,9 @@ class Publisher {
     header.sums_checksum = xxh3({sums, sums_bytes});
     std::memcpy(bytes_.data(), &header, sizeof header);
     std::memcpy(bytes_.data() + sizeof header, label.data(), label.size());
-    const std::uint64_t checksum = block_checksum(
-        std::span(bytes_).first(sizeof header + layout.label_capacity()),
-        block_seed(core_.superblock.uuid, block.block, block.generation));
+    const std::uint64_t checksum =
+        block_checksum(std::span(bytes_).first(sizeof header + layout.label_capacity()),
+                       block_seed(core_.superblock.uuid, block.block, block.generation));
     std::memcpy(bytes_.data() + offsetof(BlockHeader, checksum), &checksum, sizeof checksum);
     const Segment* segment = core_.segments.segment_of(block.block);
     const auto offset = layout.header_offset(core_.segments.local(block.block));
@@ -244,7 +243,8 @@ Result<PrefixBody*> publish(Core& core, ReservationBody& body) {
   PrefixBody* out = core.bodies.take();
   if (out == nullptr) return fail(Errc::no_memory, "publish: out of memory");
   // Room for everything first: once blocks are published nothing may fail for want of memory.
-  const std::size_t most = std::max(body.keys.size(), body.path.blocks.size() + body.blocks.size() + 1);
+  const std::size_t most =
+      std::max(body.keys.size(), body.path.blocks.size() + body.blocks.size() + 1);
   const std::size_t planes = core.segments.layout().planes().size();
   body.path.blocks.reserve(most);
   body.path.checked.reserve(div_ceil(most * planes, 64));
@@ -253,8 +253,8 @@ Result<PrefixBody*> publish(Core& core, ReservationBody& body) {
   if (!done) {
     core.bodies.give(out);
     Error error = std::move(done).error();
-    error.message += "; " + std::to_string(publisher.published()) +
-                     " blocks before it are published";
+    error.message +=
+        "; " + std::to_string(publisher.published()) + " blocks before it are published";
     return tl::make_unexpected(std::move(error));
   }
   if (publisher.published() > 0) supersede(core, body);

@@ -2,8 +2,9 @@
 // 1. A seat is reaped only by the holder of its byte lock, from before the first read until after
 //    EMPTY is written. The kernel grants that lock only when the owner's address space is gone.
 // 2. Every step is idempotent: a reaper that dies is repeated by the next.
-// 3. While settling, pins go into the reaper's own row. When a handle reaps its predecessor that row
-//    is the one it is about to zero, so the row is zeroed after the blocks, and EMPTY comes last.
+// 3. While settling, pins go into the reaper's own row. When a handle reaps its predecessor that
+//    row is the one it is about to zero, so the row is zeroed after the blocks, and EMPTY comes
+//    last.
 #include "store/reap.hpp"
 
 #include <atomic>
@@ -36,11 +37,14 @@ void reap_blocks(Core& core, std::uint32_t owner) noexcept {
     if (seen.owner != owner) continue;
     switch (seen.state) {
       case BlockState::reserved:
-        static_cast<void>(
-            transition::abort(core.control.word(block), seen.generation, owner));
+        static_cast<void>(transition::abort(core.control.word(block), seen.generation, owner));
         break;
-      case BlockState::ready: settle_for_dead(core, block, seen); break;
-      default: static_cast<void>(transition::disown(core.control.word(block), seen)); break;
+      case BlockState::ready:
+        settle_for_dead(core, block, seen);
+        break;
+      default:
+        static_cast<void>(transition::disown(core.control.word(block), seen));
+        break;
     }
   }
 }

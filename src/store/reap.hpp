@@ -6,7 +6,8 @@
 
 namespace esker::detail {
 
-/// Cleans up after the last owner of the seat that this handle has just claimed, before it goes LIVE.
+/// Cleans up after the last owner of the seat that this handle has just claimed, before it goes
+/// LIVE.
 void reap_predecessor(Core& core) noexcept;
 
 /// Reaps every seat whose owner is dead. Returns how many there were.

@@ -1,9 +1,9 @@
 // Invariants
-// 1. Headers on disk may be those of evicted blocks, duplicates and orphans: a block is kept only if its
-//    parent is kept, is whole, and ends where the block begins (which excludes cycles); of equal nodes
-//    the lower node id stays. Everything else is FREE.
-// 2. A rebuilt block is suspect: its check is 0, so its payload is verified before it is served even
-//    under Verify::never. Its bytes may be half overwritten.
+// 1. Headers on disk may be those of evicted blocks, duplicates and orphans: a block is kept only
+//    if its parent is kept, is whole, and ends where the block begins (which excludes cycles); of
+//    equal nodes the lower node id stays. Everything else is FREE.
+// 2. A rebuilt block is suspect: its check is 0, so its payload is verified before it is served
+//    even under Verify::never. Its bytes may be half overwritten.
 // 3. A parent is never older than its children.
 #include "store/rebuild.hpp"
 
@@ -137,8 +137,8 @@ Result<void> rebuild(Core& core) {
     date(entries);
     for (const Entry& entry : entries) install(core, entry);
   } catch (const std::bad_alloc&) {
-    return fail(Errc::no_memory, core.directory.path() +
-                                     ": not enough memory to read the block headers again");
+    return fail(Errc::no_memory,
+                core.directory.path() + ": not enough memory to read the block headers again");
   }
   core.control.segment_count().store(core.segments.count(), std::memory_order_release);
   return {};

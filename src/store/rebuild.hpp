@@ -6,8 +6,8 @@ namespace esker::detail {
 
 class Core;
 
-/// Fills an empty control file from the block headers of the mapped segments: the trie, its hints and
-/// how long ago each block was published. Nobody else uses the control file yet.
+/// Fills an empty control file from the block headers of the mapped segments: the trie, its hints
+/// and how long ago each block was published. Nobody else uses the control file yet.
 [[nodiscard]] Result<void> rebuild(Core& core);
 
 }  // namespace esker::detail

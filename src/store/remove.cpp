@@ -1,7 +1,7 @@
 // Invariants
 // 1. Children are retired before their parents, so that no orphan is left behind at any moment.
-// 2. What is removed is wiped by a reserver, the only party that may write to a block. What a reader
-//    still pins is marked, and wiped by whoever reserves it or cleans up next.
+// 2. What is removed is wiped by a reserver, the only party that may write to a block. What a
+//    reader still pins is marked, and wiped by whoever reserves it or cleans up next.
 #include <string>
 
 #include "base/error.hpp"

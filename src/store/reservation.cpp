@@ -95,8 +95,8 @@ class Gatherer {
 Result<void> check_pieces(std::span<const RowSource> pieces, std::uint32_t row_bytes) {
   for (const RowSource& piece : pieces) {
     if (piece.rows > 0 && piece.data == nullptr) {
-      return fail(Errc::invalid, "write: a piece of " + std::to_string(piece.rows) +
-                                     " rows has no data");
+      return fail(Errc::invalid,
+                  "write: a piece of " + std::to_string(piece.rows) + " rows has no data");
     }
     if (piece.stride_bytes != 0 && piece.stride_bytes < row_bytes) {
       return fail(Errc::invalid, "write: stride_bytes is " + std::to_string(piece.stride_bytes) +
@@ -107,13 +107,13 @@ Result<void> check_pieces(std::span<const RowSource> pieces, std::uint32_t row_b
 }
 
 Result<void> no_reservation() {
-  return fail(Errc::invalid, "this Reservation is empty: it was published, moved from or never made");
+  return fail(Errc::invalid,
+              "this Reservation is empty: it was published, moved from or never made");
 }
 
 }  // namespace
 
-Reservation::Reservation(std::shared_ptr<detail::Core> core,
-                         detail::ReservationBody* body) noexcept
+Reservation::Reservation(std::shared_ptr<detail::Core> core, detail::ReservationBody* body) noexcept
     : core_(std::move(core)), body_(body) {}
 
 Reservation::Reservation(Reservation&& other) noexcept

@@ -16,8 +16,9 @@ namespace esker::detail {
 class Core;
 
 /// How the payload checksum of a block and plane is known: 0 while nothing is written.
-inline constexpr std::uint8_t sum_known = 1;   ///< one call covered all of it: its buffer was hashed
-inline constexpr std::uint8_t sum_broken = 2;  ///< written in pieces: hashed from the file at publish
+inline constexpr std::uint8_t sum_known = 1;  ///< one call covered all of it: its buffer was hashed
+inline constexpr std::uint8_t sum_broken =
+    2;  ///< written in pieces: hashed from the file at publish
 
 /// What a Reservation owns. A "page" is one place of block_tokens positions: page i of a token path
 /// covers tokens [i, i + 1) × block_tokens, page i of a list of keys is key i.
@@ -29,15 +30,15 @@ struct ReservationBody {
   std::uint32_t prompt_tokens = 0;  ///< positions that a write may name
 
   // What is there already, pinned.
-  PrefixBody path;            ///< the whole blocks that the reservation continues
-  PinnedBlock continued;      ///< a block under the same parent that shares our first rows
-  std::uint32_t shared = 0;   ///< how many; 0: `continued` is not set
-  bool supersedes = false;    ///< all of `continued` is a prefix of ours
+  PrefixBody path;           ///< the whole blocks that the reservation continues
+  PinnedBlock continued;     ///< a block under the same parent that shares our first rows
+  std::uint32_t shared = 0;  ///< how many; 0: `continued` is not set
+  bool supersedes = false;   ///< all of `continued` is a prefix of ours
   std::vector<PinnedBlock> key_blocks;  ///< per key what is there, generation 0: nothing
 
   // What is being written.
-  std::vector<PinnedBlock> blocks;       ///< reserved
-  std::vector<std::int32_t> block_of;    ///< page → index into `blocks`, or -1: not ours to write
+  std::vector<PinnedBlock> blocks;     ///< reserved
+  std::vector<std::int32_t> block_of;  ///< page → index into `blocks`, or -1: not ours to write
   std::uint32_t missing_begin = 0;
   std::uint32_t missing_end = 0;
   std::vector<std::uint64_t> rows;       ///< per plane and reserved row one bit; atomic_ref only
@@ -57,12 +58,10 @@ void prepare_bookkeeping(const Core& core, ReservationBody& body);
 
 /// Stores packed rows; positions outside the reserved pages are dropped. Arguments are checked.
 [[nodiscard]] Result<void> write_rows(Core& core, ReservationBody& body, std::size_t plane,
-                                      std::uint32_t first_token,
-                                      std::span<const std::byte> rows);
+                                      std::uint32_t first_token, std::span<const std::byte> rows);
 
 /// Copies the rows that page `page` shares with `body.continued`, verified.
-[[nodiscard]] Result<void> copy_shared_rows(Core& core, ReservationBody& body,
-                                            std::uint32_t page);
+[[nodiscard]] Result<void> copy_shared_rows(Core& core, ReservationBody& body, std::uint32_t page);
 
 /// The first position of a plane that was never written, or UINT32_MAX.
 [[nodiscard]] std::uint32_t first_hole(const Core& core, const ReservationBody& body,

@@ -3,8 +3,8 @@
 //    dropped; reserved blocks are pinned by their owner.
 // 2. `missing` begins exactly where a lookup of the same tokens ends: the rows that a partly shared
 //    block has in common are copied, verified, from that block.
-#include <cerrno>
 #include <sys/stat.h>
+#include <cerrno>
 
 #include "base/error.hpp"
 #include "store/allocate.hpp"

@@ -1,6 +1,6 @@
 // Invariants
-// 1. The hashes of a block's hints are copied before the compare-and-swap that retires it: afterwards
-//    a sweeper may free the block and its next owner rewrite the header.
+// 1. The hashes of a block's hints are copied before the compare-and-swap that retires it:
+//    afterwards a sweeper may free the block and its next owner rewrite the header.
 // 2. No pin is needed to retire. A hint that is missed is dead by its generation.
 // 3. RETIRED never reverts; a block becomes FREE only when no row shows a pin after the fence that
 //    follows its retirement. Nothing is written to a swept block: only a reserver may write.
@@ -70,8 +70,7 @@ bool retire(Core& core, std::uint32_t block, BlockWord seen) noexcept {
     const std::size_t wanted = sizeof(BlockHeader) + core.segments.layout().label_capacity();
     std::memcpy(copy.data(), bytes, wanted);
     const auto* header = reinterpret_cast<const BlockHeader*>(copy.data());
-    known = well_formed(*header, core.block_tokens(),
-                        core.segments.layout().block_header_bytes());
+    known = well_formed(*header, core.block_tokens(), core.segments.layout().block_header_bytes());
     if (known) hints = hints_of_block(core, *header);
   }
   if (!transition::retire(core.control.word(block), seen)) return false;

@@ -20,8 +20,7 @@ constexpr int max_rounds = 1024;  // bounds a loop that only hostile control dat
 SettleResult settle(Core& core, const PinnedBlock& block, std::uint32_t owner) noexcept {
   const auto* header = reinterpret_cast<const BlockHeader*>(core.segments.header(block.block));
   const HintSet hints = hints_of_block(core, *header);
-  const std::uint32_t displaced =
-      insert_hints(core.control, hints, block.block, block.generation);
+  const std::uint32_t displaced = insert_hints(core.control, hints, block.block, block.generation);
   if (displaced > 0) core.count(Counter::displaced_hints, displaced);
   std::atomic_thread_fence(std::memory_order_seq_cst);
 

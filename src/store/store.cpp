@@ -1,6 +1,6 @@
 // Invariants
-// 1. This file only checks whether the handle may be used, and hands over: what happens stands in the
-//    files beside it.
+// 1. This file only checks whether the handle may be used, and hands over: what happens stands in
+//    the files beside it.
 #include <esker/store.hpp>
 
 #include "base/error.hpp"
@@ -52,8 +52,8 @@ Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
 
-Result<Store> Store::create(const std::string& path, const Geometry& geometry,
-                            const ModelId& model, const Options& options) {
+Result<Store> Store::create(const std::string& path, const Geometry& geometry, const ModelId& model,
+                            const Options& options) {
   return detail::guarded([&]() -> Result<Store> {
     if (options.access != Access::write) {
       return fail(Errc::invalid, path + ": a store can only be created with Access::write");
@@ -173,8 +173,7 @@ Result<Freed> Store::evict_older_than(std::uint64_t unix_ns, bool dry_run) {
 }
 
 Result<Freed> Store::remove(std::span<const std::uint64_t> paths, bool dry_run) {
-  return when_usable(core_, !dry_run,
-                     [&] { return detail::remove_paths(*core_, paths, dry_run); });
+  return when_usable(core_, !dry_run, [&] { return detail::remove_paths(*core_, paths, dry_run); });
 }
 
 Result<Freed> Store::trim(std::uint64_t keep_free_bytes, bool dry_run) {
@@ -183,9 +182,8 @@ Result<Freed> Store::trim(std::uint64_t keep_free_bytes, bool dry_run) {
 }
 
 Result<std::uint32_t> Store::reap() {
-  return when_usable(core_, true, [&]() -> Result<std::uint32_t> {
-    return detail::reap_dead(*core_);
-  });
+  return when_usable(core_, true,
+                     [&]() -> Result<std::uint32_t> { return detail::reap_dead(*core_); });
 }
 
 Result<VerifyReport> Store::verify(const Progress& progress) const {
@@ -230,9 +228,8 @@ std::vector<Event> Store::events(std::uint64_t since) const {
 }
 
 Result<std::vector<PathInfo>> Store::paths() const {
-  return when_usable(core_, false, [&]() -> Result<std::vector<PathInfo>> {
-    return detail::list_paths(*core_);
-  });
+  return when_usable(core_, false,
+                     [&]() -> Result<std::vector<PathInfo>> { return detail::list_paths(*core_); });
 }
 
 }  // namespace esker

@@ -1,5 +1,6 @@
 // Invariants
-// 1. Only blocks that this handle has reserved for the moment are punched: nobody reads or writes them.
+// 1. Only blocks that this handle has reserved for the moment are punched: nobody reads or writes
+//    them.
 #include <algorithm>
 
 #include "base/error.hpp"

@@ -1,8 +1,8 @@
 // Invariants
 // 1. Everything is read with pread: a file that is truncated meanwhile is a finding, not a signal.
 // 2. A block is judged only if its word and generation are the same before and after it was read.
-#include <cstring>
 #include <fcntl.h>
+#include <cstring>
 #include <vector>
 
 #include "base/error.hpp"
@@ -37,11 +37,10 @@ class Verifier {
 
   void check_superblock() {
     const std::string path = core_.directory.path() + "/" + file_names::superblock;
-    auto file = File::open_at(core_.directory.fd(), core_.directory.path(),
-                              file_names::superblock, O_RDONLY);
+    auto file = File::open_at(core_.directory.fd(), core_.directory.path(), file_names::superblock,
+                              O_RDONLY);
     std::vector<std::byte> bytes(superblock_bytes);
-    auto read = file ? file->read_at(0, bytes)
-                     : Result<void>(tl::make_unexpected(file.error()));
+    auto read = file ? file->read_at(0, bytes) : Result<void>(tl::make_unexpected(file.error()));
     if (!read) return found(path, 0, read.error().message);
     for (std::size_t slot = 0; slot < 2; ++slot) {
       // Each slot by itself, paired with itself: the other one must not hide it.
@@ -61,8 +60,7 @@ class Verifier {
       const std::string path = core_.segments_directory.path() + "/" + segment_name(index);
       const Segment* segment = core_.segments.segment(index);
       if (segment == nullptr) {
-        found(path, index * core_.superblock.segment_blocks,
-              core_.segments.failure(index).message);
+        found(path, index * core_.superblock.segment_blocks, core_.segments.failure(index).message);
         continue;
       }
       // Opened anew: the file may have been replaced or truncated since it was mapped.
@@ -141,8 +139,7 @@ class Verifier {
       }
       report_.bytes += rows_.size();
       std::uint64_t sum = 0;
-      std::memcpy(&sum,
-                  header_.data() + sizeof(BlockHeader) + layout.label_capacity() + 8 * plane,
+      std::memcpy(&sum, header_.data() + sizeof(BlockHeader) + layout.label_capacity() + 8 * plane,
                   sizeof sum);
       if (xxh3(rows_) != sum) {
         return subject + ", layer " + std::to_string(region.layer) + " " +

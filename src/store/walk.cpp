@@ -27,8 +27,7 @@ bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) noex
 bool hangs_under(const BlockHeader& header, const Position& position) noexcept {
   if (header.parent() != position.parent) return false;
   if (!position.parent.root()) return true;
-  return std::string_view(header.name_space.data(), header.namespace_bytes) ==
-         position.name_space;
+  return std::string_view(header.name_space.data(), header.namespace_bytes) == position.name_space;
 }
 
 std::uint32_t common_tokens(std::span<const std::byte> label, Tokens tokens) noexcept {
@@ -69,8 +68,7 @@ bool walk_chunk(Core& core, Tokens tokens, std::span<const std::uint64_t> hashes
   const std::uint32_t block_tokens = core.block_tokens();
   for (std::size_t i = 0; i < hashes.size(); ++i) {
     const auto label = label_of(tokens.subspan(i * block_tokens, block_tokens));
-    const Found found =
-        find_label(core, out.position, hashes[i], label, BlockKind::tokens);
+    const Found found = find_label(core, out.position, hashes[i], label, BlockKind::tokens);
     if (!found) return false;
     memory_ok = append(core, body, found, block_tokens);
     if (!memory_ok) return false;
@@ -119,7 +117,8 @@ Found find_label(Core& core, const Position& position, std::uint64_t hash,
     const Found found = pin_and_prove(core, hint);
     if (!found) continue;
     if (found.header->kind == static_cast<std::uint8_t>(kind) &&
-        hangs_under(*found.header, position) && same_bytes(core.prover.label(*found.header), label)) {
+        hangs_under(*found.header, position) &&
+        same_bytes(core.prover.label(*found.header), label)) {
       return found;
     }
     core.pins.unpin(found.pinned.block);

@@ -49,8 +49,8 @@ struct Walk {
   Partial partial;
 };
 
-/// Walks from the root as far as `tokens` are stored, appending pinned blocks to `body`. The partial
-/// block, if any, is pinned as well but not appended. False when memory ran out.
+/// Walks from the root as far as `tokens` are stored, appending pinned blocks to `body`. The
+/// partial block, if any, is pinned as well but not appended. False when memory ran out.
 [[nodiscard]] bool walk(Core& core, Tokens tokens, std::string_view name_space, PrefixBody& body,
                         Walk& out) noexcept;
 

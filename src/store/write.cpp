@@ -1,6 +1,6 @@
 // Invariants
-// 1. Only rows of reserved blocks are written, through pwrite: a full or failing disk is an errno, and a
-//    stray store of the engine cannot reach the cache.
+// 1. Only rows of reserved blocks are written, through pwrite: a full or failing disk is an errno,
+//    and a stray store of the engine cannot reach the cache.
 // 2. A row's bit is set after its bytes are in the file. A checksum that was taken from a caller's
 //    buffer counts only if that one call covered the whole plane of the block and nothing wrote to
 //    it before or after.
@@ -25,8 +25,8 @@ void mark_rows(ReservationBody& body, std::uint64_t first_word, std::uint64_t be
   while (begin < end) {
     const std::uint64_t stop = std::min(end, (begin / 64 + 1) * 64);
     const std::uint64_t count = stop - begin;
-    const std::uint64_t mask =
-        (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << (begin & 63);
+    const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1)
+                               << (begin & 63);
     std::atomic_ref<std::uint64_t>(body.rows[first_word + begin / 64])
         .fetch_or(mask, std::memory_order_release);
     begin = stop;
@@ -35,8 +35,8 @@ void mark_rows(ReservationBody& body, std::uint64_t first_word, std::uint64_t be
 
 /// Rows of one call that go to adjacent blocks of one segment.
 struct Stretch {
-  std::uint32_t first_block = 0;   ///< index into body.blocks
-  std::uint32_t first_row = 0;     ///< inside that block
+  std::uint32_t first_block = 0;  ///< index into body.blocks
+  std::uint32_t first_row = 0;    ///< inside that block
   std::uint32_t rows = 0;
 };
 
@@ -89,11 +89,10 @@ class RowWriter {
       const std::uint32_t now = std::min(left - stretch.rows, room);
       stretch.rows += now;
       in_page = 0;
-      const bool adjacent =
-          now == room && stretch.rows < left &&
-          block_at(page + 1) == static_cast<std::int32_t>(block + 1) &&
-          body_.blocks[block + 1].block == body_.blocks[block].block + 1 &&
-          core_.segments.segment_of(body_.blocks[block + 1].block) == segment;
+      const bool adjacent = now == room && stretch.rows < left &&
+                            block_at(page + 1) == static_cast<std::int32_t>(block + 1) &&
+                            body_.blocks[block + 1].block == body_.blocks[block].block + 1 &&
+                            core_.segments.segment_of(body_.blocks[block + 1].block) == segment;
       if (!adjacent) return stretch;
     }
   }
@@ -113,8 +112,8 @@ class RowWriter {
     return {};
   }
 
-  /// Hashes the planes of blocks that this stretch covers whole; anything else has to be hashed from
-  /// the file later.
+  /// Hashes the planes of blocks that this stretch covers whole; anything else has to be hashed
+  /// from the file later.
   void note_sums(const Stretch& stretch, std::span<const std::byte> bytes) {
     std::uint32_t row = stretch.first_row;
     std::uint32_t left = stretch.rows;

@@ -60,8 +60,8 @@ inline bool abort(AtomicWord word, std::uint32_t generation, std::uint32_t owner
               {generation, BlockState::free, 0}, std::memory_order_release);
 }
 
-/// RESERVED(me) → READY(me): data and header are in place. Being a locked instruction on x86 it also
-/// drains non-temporal stores.
+/// RESERVED(me) → READY(me): data and header are in place. Being a locked instruction on x86 it
+/// also drains non-temporal stores.
 inline bool publish(AtomicWord word, std::uint32_t generation, std::uint32_t me) noexcept {
   return swap(word, BlockWord{generation, BlockState::reserved, me}.pack(),
               {generation, BlockState::ready, me}, std::memory_order_acq_rel);

@@ -4,9 +4,9 @@
 // 3. Zero means FREE, EMPTY and "no hint" everywhere, so a fresh file is a valid empty one.
 #include "sync/control.hpp"
 
+#include <fcntl.h>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -83,8 +83,7 @@ Result<Control> Control::open(const Directory& store, const ControlToken& token,
   return control;
 }
 
-Result<Control> Control::build(const Directory& store, const ControlToken& token,
-                               Sharing sharing) {
+Result<Control> Control::build(const Directory& store, const ControlToken& token, Sharing sharing) {
   auto file = store.create_temporary(sharing);
   if (!file) return tl::make_unexpected(std::move(file).error());
   const std::string name = file->path().substr(file->path().rfind('/') + 1);

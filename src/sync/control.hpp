@@ -57,15 +57,13 @@ struct TouchWord {
   static constexpr std::uint64_t wipe_bit = 1U << 10;
 
   [[nodiscard]] constexpr std::uint64_t pack() const noexcept {
-    return std::uint64_t{stamp} << 32 |
-           std::uint64_t{depth < max_depth ? depth : max_depth} << 12 |
+    return std::uint64_t{stamp} << 32 | std::uint64_t{depth < max_depth ? depth : max_depth} << 12 |
            std::uint64_t{kept} << 11 | std::uint64_t{wipe} << 10 | frequency;
   }
   [[nodiscard]] static constexpr TouchWord unpack(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word >> 32),
             static_cast<std::uint32_t>(word >> 12 & max_depth), (word >> 11 & 1) != 0,
-            (word >> 10 & 1) != 0,
-            static_cast<std::uint8_t>(word & 0xFF)};
+            (word >> 10 & 1) != 0, static_cast<std::uint8_t>(word & 0xFF)};
   }
 };
 
@@ -77,7 +75,8 @@ class Control {
 
   Control() noexcept = default;
 
-  /// Opens `control` when its token is ours; `Errc::incompatible` or `corrupt` when it cannot be used.
+  /// Opens `control` when its token is ours; `Errc::incompatible` or `corrupt` when it cannot be
+  /// used.
   [[nodiscard]] static Result<Control> open(const Directory& store, const ControlToken& token,
                                             Sharing sharing);
   /// A new control file under a temporary name, valid and empty.

@@ -3,10 +3,10 @@
 //    writer clears the sequence first and stores it last.
 #include "sync/event_ring.hpp"
 
+#include <unistd.h>
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <unistd.h>
 
 #include "base/clock.hpp"
 
@@ -53,8 +53,7 @@ std::vector<Event> read_events(const Control& control, std::uint64_t since) {
       words[i] = AtomicWord(entry[i]).load(std::memory_order_relaxed);
     }
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (words[0] != sequence ||
-        AtomicWord(entry[0]).load(std::memory_order_relaxed) != sequence) {
+    if (words[0] != sequence || AtomicWord(entry[0]).load(std::memory_order_relaxed) != sequence) {
       continue;
     }
     const auto record = std::bit_cast<EventRecord>(words);

@@ -1,13 +1,13 @@
 // Invariants
 // 1. Nothing here waits without a deadline.
-// 2. A lock is released by F_UNLCK before its descriptor is closed: close alone does not unlock while
-//    a forked child holds a copy of the descriptor.
+// 2. A lock is released by F_UNLCK before its descriptor is closed: close alone does not unlock
+//    while a forked child holds a copy of the descriptor.
 #include "sync/lock.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <time.h>
+#include <algorithm>
+#include <cerrno>
 
 #include "base/clock.hpp"
 #include "sync/lock_registry.hpp"

@@ -1,16 +1,16 @@
 // Invariants
 // 1. A registered number is an open descriptor of some `lock` file; it is unregistered before it is
 //    closed, both under the mutex.
-// 2. fork() happens only while no thread holds the mutex, and the child closes every registered number
-//    before any other code of the child runs.
+// 2. fork() happens only while no thread holds the mutex, and the child closes every registered
+//    number before any other code of the child runs.
 #include "sync/lock_registry.hpp"
 
-#include <array>
-#include <cerrno>
 #include <fcntl.h>
-#include <mutex>
 #include <pthread.h>
 #include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <mutex>
 
 #include "base/error.hpp"
 

@@ -7,7 +7,8 @@
 namespace esker::detail {
 
 /// Every descriptor of a store's `lock` file that this process has open, so that a forked child can
-/// close its copies: an inherited copy would keep the parent's locks alive after the parent's death.
+/// close its copies: an inherited copy would keep the parent's locks alive after the parent's
+/// death.
 /// Threads: any. `fork` in another thread waits until no descriptor is half made.
 namespace lock_registry {
 

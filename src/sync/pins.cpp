@@ -35,8 +35,7 @@ void PinTable::pin(std::uint32_t block) const noexcept {
       relax(round);
       seen = count.load(std::memory_order_relaxed);
     } else if (count.compare_exchange_weak(seen, seen == 0 ? busy : seen + 1,
-                                           std::memory_order_acquire,
-                                           std::memory_order_relaxed)) {
+                                           std::memory_order_acquire, std::memory_order_relaxed)) {
       break;
     }
   }
@@ -54,8 +53,7 @@ void PinTable::unpin(std::uint32_t block) const noexcept {
       relax(round);
       seen = count.load(std::memory_order_relaxed);
     } else if (count.compare_exchange_weak(seen, seen == 1 ? busy : seen - 1,
-                                           std::memory_order_acq_rel,
-                                           std::memory_order_relaxed)) {
+                                           std::memory_order_acq_rel, std::memory_order_relaxed)) {
       break;
     }
   }

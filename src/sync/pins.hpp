@@ -5,8 +5,8 @@
 
 namespace esker::detail {
 
-/// This handle's pins: a count per block shared by its threads, and the seat's bitmap row that other
-/// processes look at. The bytes of a block do not change while its bit is set.
+/// This handle's pins: a count per block shared by its threads, and the seat's bitmap row that
+/// other processes look at. The bytes of a block do not change while its bit is set.
 class PinTable {
  public:
   PinTable() noexcept = default;

@@ -1,6 +1,6 @@
 // Invariants
-// 1. The seat's byte is locked by an open file description that no descriptor refers to any more; the
-//    mapping alone keeps it, and it is marked MADV_DONTFORK before any fork can happen.
+// 1. The seat's byte is locked by an open file description that no descriptor refers to any more;
+//    the mapping alone keeps it, and it is marked MADV_DONTFORK before any fork can happen.
 #include "sync/seat.hpp"
 
 #include "base/error.hpp"

@@ -98,8 +98,9 @@ Result<Directory> Directory::create_below(const Directory& parent, const std::st
   auto directory = make(parent.fd(), parent.path(), name, sharing);
   if (!directory) return directory;
   struct stat above {};
-  if (geteuid() == 0 && fstat(parent.fd(), &above) == 0 &&
-      fchown(directory->fd(), above.st_uid, above.st_gid) != 0) {
+  struct stat own {};
+  if (geteuid() == 0 && fstat(parent.fd(), &above) == 0 && fstat(directory->fd(), &own) == 0 &&
+      own.st_uid != above.st_uid && fchown(directory->fd(), above.st_uid, above.st_gid) != 0) {
     return fail_os(directory->path(), "chown", errno);
   }
   return directory;

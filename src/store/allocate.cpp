@@ -155,6 +155,7 @@ Result<void> wipe_marked_rows(Core& core, const std::vector<PinnedBlock>& blocks
 }  // namespace
 
 Result<std::vector<PinnedBlock>> allocate(Core& core, std::uint32_t wanted, std::uint32_t after) {
+  wanted = std::min(wanted, core.superblock.max_blocks());
   std::vector<PinnedBlock> blocks;
   blocks.reserve(wanted);
   if (after != UINT32_MAX && after + 1 < core.known_blocks()) {

@@ -189,7 +189,7 @@ Result<std::vector<std::int32_t>> Prefix::token_ids() const {
 }
 
 std::uint64_t Prefix::path() const noexcept {
-  if (body_ == nullptr || core_->forked()) return 0;
+  if (tokens() == 0 || core_->forked()) return 0;
   return reinterpret_cast<const detail::BlockHeader*>(
              core_->segments.header(body_->blocks.back().block))
       ->chain_hash;

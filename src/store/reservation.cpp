@@ -201,7 +201,9 @@ Result<Prefix> Reservation::publish() && noexcept {
     if (auto ok = core_->usable(true); !ok) return tl::make_unexpected(std::move(ok).error());
     auto path = detail::publish(*core_, *body_);
     if (!path) return tl::make_unexpected(std::move(path).error());
-    return Prefix(core_, *path);
+    if ((*path)->tokens > 0) return Prefix(core_, *path);
+    core_->bodies.give(*path);
+    return Prefix();
   });
   // A hole can be filled and published again; anything else ends the reservation.
   if (published || published.error().code != Errc::invalid) drop();

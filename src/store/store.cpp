@@ -61,7 +61,10 @@ Result<Store> Store::create(const std::string& path, const Geometry& geometry, c
     if (auto made = detail::create_store(path, geometry, model, options); !made) {
       return tl::make_unexpected(std::move(made).error());
     }
-    return open(path, geometry, model, options);
+    auto opened = open(path, geometry, model, options);
+    // A store that could not be opened once, say for want of disk, would only be in the way.
+    if (!opened) static_cast<void>(detail::destroy_store(path));
+    return opened;
   });
 }
 

@@ -132,7 +132,7 @@ struct PathInfo {
 
 /// What `Store::remove`, `evict` and `trim` did, or would do.
 struct Freed {
-  std::uint64_t paths = 0;
+  std::uint64_t paths = 0;  ///< named paths; 0 for evict and trim, which think in blocks
   std::uint64_t blocks = 0;
   std::uint64_t reusable_bytes = 0;  ///< freed for reuse inside the store
   std::uint64_t disk_bytes = 0;      ///< returned to the file system (and thereby wiped)

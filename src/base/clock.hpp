@@ -24,11 +24,12 @@ inline std::uint32_t stamp_now() noexcept {
   return stamp_origin + static_cast<std::uint32_t>(clock_ns(CLOCK_MONOTONIC_COARSE) / stamp_ns);
 }
 
-/// The stamp of a moment in unix time, as seen from now.
+/// The stamp of a moment in unix time, as seen from now; a moment in the future counts as a little
+/// more than now, so that everything until now is older.
 inline std::uint32_t stamp_of_unix(std::uint64_t at_unix_ns) noexcept {
   const std::uint64_t now = unix_ns();
   const std::uint32_t stamp = stamp_now();
-  if (at_unix_ns >= now) return stamp;
+  if (at_unix_ns > now) return stamp + 1;
   const std::uint64_t age = (now - at_unix_ns) / stamp_ns;
   return age >= stamp ? 1 : stamp - static_cast<std::uint32_t>(age);
 }

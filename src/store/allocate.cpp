@@ -5,9 +5,12 @@
 //    and its old header is gone before its first row is written.
 #include "store/allocate.hpp"
 
+#include <sys/stat.h>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
+#include "base/error.hpp"
 #include "store/evict.hpp"
 #include "store/grow.hpp"
 #include "store/reap.hpp"
@@ -101,6 +104,26 @@ void take_free(Core& core, std::uint32_t wanted, std::vector<PinnedBlock>& out) 
   }
 }
 
+/// The descriptors of the segments that will be written to still are the files that were opened.
+Result<void> check_descriptors(const Core& core, const std::vector<PinnedBlock>& blocks) {
+  const Segment* checked = nullptr;
+  for (const PinnedBlock& block : blocks) {
+    const Segment* segment = core.segments.segment_of(block.block);
+    if (segment == checked) continue;
+    checked = segment;
+    struct stat status {};
+    if (fstat(segment->file.fd(), &status) != 0 || status.st_dev != segment->device ||
+        status.st_ino != segment->inode) {
+      return fail(Errc::io,
+                  segment->file.path() + ": descriptor " + std::to_string(segment->file.fd()) +
+                      " is not this file any more; something in this process closed descriptors "
+                      "that belong to Esker: open the store again",
+                  EBADF);
+    }
+  }
+  return {};
+}
+
 /// Calls `run(segment, local block, count)` for each stretch of adjacent blocks of one segment.
 template <class F>
 Result<void> for_each_stretch(const Core& core, const std::vector<PinnedBlock>& blocks, F&& run) {
@@ -121,6 +144,7 @@ Result<void> for_each_stretch(const Core& core, const std::vector<PinnedBlock>& 
 Result<void> wipe_headers(const Core& core, const std::vector<PinnedBlock>& blocks) {
   static constexpr std::array<std::byte, 65'536> zeros{};
   const SegmentLayout& layout = core.segments.layout();
+  if (auto ours = check_descriptors(core, blocks); !ours) return ours;
   return for_each_stretch(
       core, blocks,
       [&](const Segment& segment, std::uint32_t local, std::uint32_t count) -> Result<void> {

@@ -20,6 +20,7 @@
 #include "store/core.hpp"
 #include "store/reap.hpp"
 #include "store/rebuild.hpp"
+#include "sync/event_ring.hpp"
 
 namespace esker::detail {
 
@@ -185,6 +186,7 @@ Result<std::shared_ptr<Core>> attach_seated(Directory directory, Superblock supe
                               std::min(first, opened->control.seats_in_use()));
   if (!seat) {
     if (seat.error().code == Errc::busy) {
+      post_event(opened->control, EventKind::attach_refused, 0, 0, 0, "all seats are taken");
       return fail(Errc::busy, seat.error().message + " by " + holders(opened->control) +
                                   "; close one, or create the store with more seats");
     }

@@ -58,10 +58,15 @@ Result<void> Core::prepare() {
   node_random_ = random_u64();
   if (node_random_ == 0) node_random_ = 1;
   allocation_cursor = static_cast<std::uint32_t>(random_u64());
-  auto body = std::make_unique<PrefixBody>();
-  body->blocks.reserve(512);
-  body->checked.reserve(512 * div_ceil(segments.layout().planes().size(), 64));
-  bodies.give(body.release());
+  // So that a program that holds a few prefixes of usual length never sees its lookups allocate.
+  constexpr std::size_t usual_blocks = 512;
+  const std::size_t planes = segments.layout().planes().size();
+  for (int i = 0; i < 4; ++i) {
+    auto body = std::make_unique<PrefixBody>();
+    body->blocks.reserve(usual_blocks);
+    body->checked.reserve(div_ceil(usual_blocks * planes, 64));
+    bodies.give(body.release());
+  }
   return {};
 }
 

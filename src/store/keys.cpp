@@ -124,10 +124,6 @@ Result<std::unique_ptr<ReservationBody>> reserve_keys(Core& core,
   }
   prepare_bookkeeping(core, *body);
   core.count(Counter::reserved_tokens, std::uint64_t{body->blocks.size()} * core.block_tokens());
-  if (auto ok = check_descriptors(core, body->blocks); !ok) {
-    abandon(core, *body);
-    return tl::make_unexpected(std::move(ok).error());
-  }
   return body;
 }
 

@@ -29,8 +29,4 @@ std::uint32_t match_keys(Core& core, std::span<const std::string_view> keys, std
 /// `Errc::invalid` when a namespace is too long.
 [[nodiscard]] Result<void> check_namespace(std::string_view name_space);
 
-/// The descriptors of the segments that are written to still are the files that were opened.
-[[nodiscard]] Result<void> check_descriptors(const Core& core,
-                                             const std::vector<PinnedBlock>& blocks);
-
 }  // namespace esker::detail

@@ -113,6 +113,35 @@ void sum_counters(const Core& core, Counters& out) noexcept {
   out.written_bytes = sum(Counter::written_bytes);
 }
 
+std::vector<SeatRecord> seats_of(const Core& core) {
+  std::vector<SeatRecord> seats;
+  for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
+    seats.push_back(core.control.seat(seat));
+  }
+  return seats;
+}
+
+/// For a handle without a seat: what `control` says, as far as it can be read and makes sense.
+std::vector<SeatRecord> peek_seats(const Directory& directory) {
+  auto file = File::open_at(directory.fd(), directory.path(), file_names::control, O_RDONLY);
+  ControlHeader header{};
+  if (!file || !file->read_at(0, std::as_writable_bytes(std::span(&header, 1)))) return {};
+  if (header.magic != control_magic || header.slots > max_seats) return {};
+  std::vector<SeatRecord> seats(std::min(header.slots, header.slots_high_water));
+  if (!file->read_at(header.slots_offset, std::as_writable_bytes(std::span(seats)))) return {};
+  return seats;
+}
+
+std::vector<std::uint64_t> reserved_blocks(const Core& core) {
+  std::vector<std::uint64_t> reserved(core.control.layout().seats);
+  for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
+    const BlockWord word = core.word(block, std::memory_order_relaxed);
+    const bool owned = word.owner > 0 && word.owner <= reserved.size();
+    if (owned && word.state == BlockState::reserved) ++reserved[word.owner - 1];
+  }
+  return reserved;
+}
+
 }  // namespace
 
 Stats gather_stats(const Core& core) noexcept {
@@ -141,19 +170,13 @@ Stats gather_stats(const Core& core) noexcept {
 
 std::vector<Process> list_processes(const Core& core) {
   std::vector<Process> processes;
-  if (core.options.access == Access::inspect) return processes;
+  const bool seated = core.options.access != Access::inspect;
+  const std::vector<SeatRecord> seats = seated ? seats_of(core) : peek_seats(core.directory);
+  const std::vector<std::uint64_t> reserved = reserved_blocks(core);
   auto lock = LockFile::open(core.directory, core.superblock.sharing);
-  std::vector<std::uint64_t> reserved(core.control.layout().seats + 1U);
-  for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
-    const BlockWord word = core.word(block, std::memory_order_relaxed);
-    if (word.state == BlockState::reserved && word.owner < reserved.size()) ++reserved[word.owner];
-  }
-  for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
-    if (core.control.phase(seat).load(std::memory_order_acquire) ==
-        static_cast<std::uint32_t>(SeatPhase::empty)) {
-      continue;
-    }
-    const SeatRecord& record = core.control.seat(seat);
+  for (std::uint32_t seat = 0; seat < seats.size(); ++seat) {
+    const SeatRecord& record = seats[seat];
+    if (record.phase == static_cast<std::uint32_t>(SeatPhase::empty)) continue;
     Process process;
     process.seat = seat;
     process.pid = record.pid;
@@ -161,8 +184,10 @@ std::vector<Process> list_processes(const Core& core) {
     process.command.assign(record.command.data(),
                            strnlen(record.command.data(), record.command.size()));
     process.opened_unix_ns = record.opened_unix_ns;
-    process.pinned_blocks = pinned_blocks(core, seat);
-    process.reserved_blocks = reserved[seat + 1];
+    if (seated) {
+      process.pinned_blocks = pinned_blocks(core, seat);
+      process.reserved_blocks = reserved[seat];
+    }
     processes.push_back(std::move(process));
   }
   return processes;

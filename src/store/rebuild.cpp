@@ -107,7 +107,10 @@ void choose(const Core& core, std::vector<Entry>& entries) {
 }
 
 void date(std::vector<Entry>& entries) {
-  for (Entry& entry : entries) entry.stamp = stamp_of_unix(entry.published_unix_ns);
+  const std::uint32_t now = stamp_now();
+  for (Entry& entry : entries) {
+    entry.stamp = std::min(now, stamp_of_unix(entry.published_unix_ns));
+  }
   // Children sort behind their parents: going backwards, a parent has seen all of its children.
   for (std::size_t i = entries.size(); i-- > 0;) {
     const Entry& entry = entries[i];

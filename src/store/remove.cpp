@@ -101,7 +101,10 @@ Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, boo
   }
   freed.blocks = removed.size();
   freed.reusable_bytes = freed.blocks * block_bytes;
-  if (dry_run) return freed;
+  if (dry_run) {
+    freed.disk_bytes = freed.reusable_bytes;
+    return freed;
+  }
   core.count(Counter::removed_blocks, removed.size());
   core.event(EventKind::removed, 0, 0, std::to_string(removed.size()) + " blocks");
   sweep(core);

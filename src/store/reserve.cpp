@@ -70,30 +70,10 @@ Result<void> fill(Core& core, ReservationBody& body, Tokens tokens) {
   }
   if (auto done = take_blocks(core, body); !done) return done;
   prepare_bookkeeping(core, body);
-  if (auto ok = check_descriptors(core, body.blocks); !ok) return ok;
   return take_shared_rows(core, body);
 }
 
 }  // namespace
-
-Result<void> check_descriptors(const Core& core, const std::vector<PinnedBlock>& blocks) {
-  const Segment* checked = nullptr;
-  for (const PinnedBlock& block : blocks) {
-    const Segment* segment = core.segments.segment_of(block.block);
-    if (segment == checked) continue;
-    checked = segment;
-    struct stat status {};
-    if (fstat(segment->file.fd(), &status) != 0 || status.st_dev != segment->device ||
-        status.st_ino != segment->inode) {
-      return fail(Errc::io,
-                  segment->file.path() + ": descriptor " + std::to_string(segment->file.fd()) +
-                      " is not this file any more; something in this process closed descriptors "
-                      "that belong to Esker: open the store again",
-                  EBADF);
-    }
-  }
-  return {};
-}
 
 Result<std::unique_ptr<ReservationBody>> reserve(Core& core, Tokens tokens,
                                                  std::string_view name_space) {

@@ -89,6 +89,7 @@ Result<Control> Control::build(const Directory& store, const ControlToken& token
   const std::string name = file->path().substr(file->path().rfind('/') + 1);
   const auto give_up = [&](Error error) -> Result<Control> {
     static_cast<void>(store.remove_file(name));
+    error.message = store.path() + "/" + file_names::control + " cannot be built: " + error.message;
     return tl::make_unexpected(std::move(error));
   };
   if (auto done = file->allocate(token.layout.file_bytes); !done) return give_up(done.error());

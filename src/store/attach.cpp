@@ -18,6 +18,7 @@
 #include "base/random.hpp"
 #include "region/file_system.hpp"
 #include "store/core.hpp"
+#include "store/grow.hpp"
 #include "store/reap.hpp"
 #include "store/rebuild.hpp"
 #include "sync/event_ring.hpp"
@@ -179,6 +180,7 @@ Result<std::shared_ptr<Core>> attach_seated(Directory directory, Superblock supe
   }
   auto segments = Directory::create_below(directory, file_names::segments, superblock.sharing);
   if (!segments) return failure_of(segments);
+  sweep_unfinished_segments(*lock, *segments);
   auto opened = open_control(directory, superblock, *lock);
   if (!opened) return failure_of(opened);
   const auto first = static_cast<std::uint32_t>(random_u64() % superblock.seats);

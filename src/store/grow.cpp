@@ -39,6 +39,12 @@ bool add_segment(Core& core) {
 
 }  // namespace
 
+void sweep_unfinished_segments(const LockFile& lock, const Directory& segments) noexcept {
+  if (!lock.try_lock(lock_bytes::grow)) return;
+  segments.sweep_temporaries();
+  lock.unlock(lock_bytes::grow);
+}
+
 bool grow(Core& core) noexcept {
   const std::uint32_t count = core.control.segment_count().load(std::memory_order_acquire);
   if (count > core.segments.count()) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "region/directory.hpp"
+#include "sync/lock.hpp"
+
 namespace esker::detail {
 
 class Core;
@@ -7,5 +10,8 @@ class Core;
 /// Adds one segment, if the cap and the disk allow. False: evict instead. Waits at most
 /// 0.1 s for another grower; after a failure the handle does not try again for ten seconds.
 [[nodiscard]] bool grow(Core& core) noexcept;
+
+/// Removes what killed growers left half built, unless somebody grows the store right now.
+void sweep_unfinished_segments(const LockFile& lock, const Directory& segments) noexcept;
 
 }  // namespace esker::detail

@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "store/grow.hpp"
 #include "store/retire.hpp"
 #include "store/settle.hpp"
 
@@ -103,6 +104,7 @@ std::uint32_t reap_dead(Core& core) noexcept {
   for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
     if (reap_if_dead(core, *lock, seat)) ++reaped;
   }
+  if (reaped > 0) sweep_unfinished_segments(*lock, core.segments_directory);
   return reaped;
 }
 

@@ -1,7 +1,7 @@
 // Invariants
 // 1. Headers on disk may be those of evicted blocks, duplicates and orphans: a block is kept only
 //    if its parent is kept, is whole, and ends where the block begins (which excludes cycles); of
-//    equal nodes the lower node id stays. Everything else is FREE.
+//    equal nodes one stays (see put_in_order). Everything else is FREE.
 // 2. A rebuilt block is suspect: its check is 0, so its payload is verified before it is served
 //    even under Verify::never. Its bytes may be half overwritten.
 // 3. A parent is never older than its children.
@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -35,6 +37,7 @@ struct Entry {
   std::uint32_t stamp = 0;
   bool kept = false;
   bool key = false;
+  bool has_children = false;
 };
 
 struct NodeHash {
@@ -66,10 +69,20 @@ std::vector<Entry> scan(const Core& core) {
     entry.key = header.kind == static_cast<std::uint8_t>(BlockKind::key);
     entries.push_back(entry);
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.first_token, a.node) < std::tie(b.first_token, b.node);
-  });
   return entries;
+}
+
+/// Parents before children; of equal nodes the one to keep comes first. Everybody publishes under the
+/// surviving copy, so the one that others name as their parent is it; an evicted copy that was
+/// published again is older than its successor.
+void put_in_order(std::vector<Entry>& entries) {
+  std::unordered_set<NodeId, NodeHash> parents;
+  for (const Entry& entry : entries) parents.insert(entry.parent);
+  for (Entry& entry : entries) entry.has_children = parents.contains(entry.node);
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tuple(a.first_token, !a.has_children, UINT64_MAX - a.published_unix_ns, a.node) <
+           std::tuple(b.first_token, !b.has_children, UINT64_MAX - b.published_unix_ns, b.node);
+  });
 }
 
 /// Same parent, kind, namespace and label: the same node.
@@ -136,6 +149,7 @@ void install(Core& core, const Entry& entry) {
 Result<void> rebuild(Core& core) {
   try {
     std::vector<Entry> entries = scan(core);
+    put_in_order(entries);
     choose(core, entries);
     date(entries);
     for (const Entry& entry : entries) install(core, entry);

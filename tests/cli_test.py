@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Drives the command `esker` as its users do. ESKER_BIN names the binary to test."""
+
+import json
+import re
+import subprocess
+import unittest
+
+from cli_case import HANG_S, LOOKS, ROOT, SLOT, VERBS, CliCase
+from cli_store_cases import *  # noqa: F403: the cases on stores that hold something
+
+
+class HelpTest(CliCase):
+    def test_help_shows_examples_first_and_commands_in_groups(self):
+        text = self.esker("--help").out
+        order = [text.index(word) for word in
+                 ("Examples:", "Usage:", "Look:", "Check:", "Move:", "Change:")]
+        self.assertEqual(order, sorted(order))
+        for verb in VERBS:
+            self.assertRegex(text, rf"(?m)^  {verb} ")
+
+    def test_every_command_has_help_with_an_example(self):
+        for verb in VERBS:
+            text = self.esker(verb, "--help").out
+            self.assertIn(f"  esker {verb} ", text)
+            self.assertEqual(self.esker("help", verb).out, text)
+
+    def test_version_tells_library_and_format(self):
+        self.assertRegex(self.esker("--version").out, r"^esker \d+\.\d+\.\d+\n.*format.*\d")
+        answer = self.esker("--version", "--json").json
+        self.assertEqual(answer["schema"], "esker.version/1")
+
+    def test_completions_and_manual_know_every_option(self):
+        files = {kind: (ROOT / "tools" / "completions" / f"esker.{kind}").read_text()
+                 for kind in ("bash", "zsh", "fish")}
+        files["fish"] = re.sub(r"(?m)^(complete.*) -l ", r"\1 --", files["fish"])
+        files["man"] = (ROOT / "tools" / "esker.1.scd").read_text()
+        pages = "".join(self.esker(*verb, "--help").out for verb in [(), *((v,) for v in VERBS)])
+        known = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", pages))
+        self.assertGreater(len(known), 25)
+        for kind, text in files.items():
+            for word in [*known, *VERBS]:
+                self.assertRegex(text, rf"(?<![\w-]){word}(?![\w-])", f"{kind}: {word} is missing")
+            for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text):
+                self.assertIn(option, known, f"{kind} invents {option}")
+
+
+    def test_bash_completes_commands_options_and_stores(self):
+        (self.home / "chat").mkdir(parents=True)
+        (self.home / "chat" / "esker").touch()
+        for words, expected in ((("esker", "ver"), "verify"), (("esker", "help", "st"), "stat"),
+                                (("esker", "ls", "--so"), "--sort"), (("esker", "ls", "c"), "chat"),
+                                (("esker", "ls", "--sort", "to"), "tokens")):
+            script = (f"source {ROOT}/tools/completions/esker.bash; COMP_WORDS=({' '.join(words)});"
+                      f" COMP_CWORD={len(words) - 1}; _esker; echo ${{COMPREPLY[@]}}")
+            done = subprocess.run(["bash", "-c", script], env=self.env, cwd=self.dir,
+                                  capture_output=True, text=True, timeout=HANG_S)
+            self.assertEqual((done.stdout.split(), done.stderr), ([expected], ""))
+
+
+class UsageTest(CliCase):
+    def test_an_unknown_command_is_answered_with_the_nearest(self):
+        self.assertIn("did you mean `esker verify`?", self.refused("verfy"))
+        self.assertIn("did you mean `esker verify`?", self.refused("help", "verfy"))
+        self.assertNotIn("did you mean", self.refused("xylophone"))
+
+    def test_what_cannot_be_understood_is_exit_2_and_says_where_help_is(self):
+        for words in (("ls", "--sort", "colour"), ("ls", "a", "b"), ("info", "--nonsense"),
+                      ("info",), ("match", "chat"), ("trim", "chat"), ("evict", "chat"),
+                      ("evict", "chat", "--to", "1G", "--older-than", "1d"),
+                      ("evict", "chat", "--to", "-1"), ("evict", "chat", "--to", "12 parsecs"),
+                      ("evict", "chat", "--older-than", "7"), ("rm", "chat"), ("rm",),
+                      ("import", "chat"), ("export", "chat", "-o", "f"), ("--bogus",),
+                      ("export", "chat", "-o", "f", "--like", SLOT),
+                      ("match", "chat", "--ids", "f", "--first", "0"),
+                      ("match", "chat", "--ids", "f", "--first", "99999999999"),
+                      ("match", "chat", "--ids", "f", "--namespace", "0xabc"),
+                      ("match", "chat", "--ids", "f", "--namespace", "x" * 65),
+                      ("info", "chat", "-s", "chat"), ("create", "chat", "--layers", "2")):
+            with self.subTest(words=words):
+                self.assertIn("--help`)", self.refused(*words))
+
+    def test_usage_errors_under_json_are_one_object_on_stderr(self):
+        for words in (("ls", "--sort", "colour"), ("lst",), ("rm", "chat"), ("info", "nowhere")):
+            answer = self.esker(*words, "--json", code=3 if "nowhere" in words else 2)
+            self.assertEqual(answer.out, "")
+            error = json.loads(answer.err)
+            self.assertEqual(error["schema"], "esker.error/1")
+            self.assertEqual(error["exit"], answer.code)
+            self.assertTrue(error["message"])
+
+    def test_a_store_that_is_missing_is_exit_3_for_every_command(self):
+        for verb in (*LOOKS, "reap", "destroy"):
+            self.assertIn("nowhere", self.refused(verb, "nowhere", code=3))
+        self.refused("rm", "nowhere", "abc", code=3)
+        self.refused("evict", "nowhere", "--to", "0", code=3)
+        self.refused("trim", "nowhere", "--keep-free", "1G", code=3)
+        self.refused("match", "nowhere", "--ids", "-", stdin=b"[1]", code=3)
+        self.refused("import", "nowhere", SLOT, "--model", "name=tiny", code=3)
+
+    def test_a_slip_in_a_name_is_answered_with_the_nearest_store(self):
+        self.create("production")
+        self.assertIn("did you mean production?", self.refused("info", "prodution", code=3))
+        self.create("./here.esker")
+        self.assertIn("did you mean ./here.esker?", self.refused("info", "here.esker", code=3))
+
+
+class CreateTest(CliCase):
+    def test_a_named_store_lands_in_the_home_which_is_private(self):
+        text = self.esker("create", "chat", "--layers", 2, "--kv-heads", 1, "--head-dim", 64,
+                          "--dtype", "f16", "--model", "name=tiny", "--capacity", "16MiB").out
+        self.assertIn("16.0 MiB", text)
+        self.assertIn("tiny", text)
+        self.assertTrue((self.home / "chat" / "esker").is_file())
+        self.assertEqual(self.home.stat().st_mode & 0o777, 0o700)
+        info = self.document("info", "chat")
+        self.assertEqual(info["capacity_bytes"], 16 << 20)
+        self.assertEqual(info["geometry"]["block_tokens"], 32)
+        self.assertEqual(info["geometry"]["layers"][0]["key_row_bytes"], 128)
+
+    def test_an_operand_with_a_slash_is_a_path(self):
+        self.create("./deep.esker")
+        self.assertTrue((self.dir / "deep.esker" / "esker").is_file())
+        self.assertFalse(self.home.exists())
+        self.assertEqual(self.document("info", self.dir / "deep.esker")["model"]["entries"],
+                         {"name": "tiny"})
+
+    def test_without_ESKER_HOME_the_home_follows_XDG(self):
+        xdg = {"ESKER_HOME": "", "XDG_CACHE_HOME": str(self.dir / "xdg")}
+        words = ("create", "chat", "--like", SLOT, "--capacity", "16M", "--segment-size", "1M")
+        self.esker(*words, env=xdg)
+        self.assertTrue((self.dir / "xdg" / "esker" / "chat" / "esker").is_file())
+        self.esker(*words, env={"ESKER_HOME": "", "XDG_CACHE_HOME": "relative"})
+        self.assertTrue((self.dir / ".cache" / "esker" / "chat" / "esker").is_file())
+
+    def test_like_gives_geometry_and_never_identity(self):
+        answer = self.esker("create", "chat", "--like", SLOT, "--capacity", "16M",
+                            "--segment-size", "1M")
+        self.assertIn("unnamed", answer.out)
+        self.assertIn("unnamed", answer.err)
+        self.assertTrue(self.document("info", "chat")["model"]["unnamed"])
+        for words in (("info", "chat"), ("stat", "chat"), ("ls",), ("ls", "chat"), ()):
+            self.assertIn("unnamed", self.esker(*words).out)
+
+    def test_the_capacity_is_told_when_it_was_chosen_by_the_library(self):
+        answer = self.document("create", "chat", "--like", SLOT, "--model", "name=tiny")
+        self.assertGreater(answer["capacity_bytes"], 0)
+        self.assertLessEqual(answer["capacity_bytes"], 64 << 30)
+
+    def test_a_second_store_of_that_name_and_bad_geometry_are_refused(self):
+        self.create()
+        self.refused("create", "chat", "--like", SLOT)
+        shape = ["--layers", 2, "--kv-heads", 1, "--head-dim", 64]
+        self.assertIn("f17", self.refused("create", "x", *shape, "--dtype", "f17"))
+        self.refused("create", "x", *shape, "--dtype", "f16", "--like", SLOT)
+        self.refused("create", "x", *shape, "--dtype", "f16", "--block-tokens", 1025)
+        self.refused("create", "x", *shape, "--dtype", "f16", "--seats", 4096)
+        self.refused("create", "x", *shape, "--dtype", "f16", "--model", "novalue")
+        self.refused("create", "x", *shape, "--dtype", "f16", "--model", "a=1", "--model", "a=2")
+        self.refused("create", "x", *shape, "--dtype", "f16", "--capacity", "1K")
+        self.refused("create", "x", *shape, "--dtype", "f16", "--capacity", "0")
+        self.refused("create", "x", "--like", self.dir)
+        self.refused("create", "x", "--like", ROOT / "meson.build")
+        self.assertEqual([s["store"] for s in self.document("ls")["stores"]], ["chat"])
+
+    def test_a_group_store_is_open_to_the_group_and_to_nobody_else(self):
+        self.create("team", "--group")
+        self.assertTrue(self.document("info", "team")["group"])
+        self.assertEqual((self.home / "team").stat().st_mode & 0o7777, 0o2770)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "output.hpp"
+
+namespace esker::cli {
+
+/// What a store is for: `--model key=value…` and `--model-file GGUF`.
+struct ModelArgs {
+  std::vector<std::string> entries;
+  std::string file;
+
+  [[nodiscard]] bool empty() const noexcept { return entries.empty() && file.empty(); }
+};
+
+/// A prompt: `--ids FILE|-`, `--first N`, `--namespace TEXT`.
+struct PromptArgs {
+  std::string ids_file;                ///< "-" is stdin, "" not given
+  std::optional<std::uint32_t> first;  ///< only the first N tokens
+  std::string name_space;              ///< bytes, already decoded
+};
+
+/// Shared by the commands that take something away.
+struct ChangeArgs {
+  bool dry_run = false;
+  bool assume_yes = false;
+};
+
+// One struct per command. `store` is the operand as it was typed, or what -s or ESKER_STORE gave.
+
+struct OverviewArgs {};
+
+struct VersionArgs {};
+
+struct CreateArgs {
+  std::string store;
+  std::uint32_t layers = 0;
+  std::uint32_t kv_heads = 0;
+  std::uint32_t head_dim = 0;
+  std::string dtype;
+  std::uint32_t block_tokens = 32;
+  std::optional<std::uint64_t> capacity_bytes;  ///< not given: the library's default
+  std::uint64_t segment_bytes = 0;
+  std::uint32_t seats = 128;
+  bool group = false;
+  ModelArgs model;
+  std::string like;  ///< a llama.cpp file, or "" when the flags give the geometry
+};
+
+struct DestroyArgs {
+  std::string store;
+  ChangeArgs change;
+};
+
+struct InfoArgs {
+  std::string store;
+};
+
+enum class SortBy : std::uint8_t { age, tokens, bytes };
+
+struct LsArgs {
+  std::string store;  ///< "": the stores in the home
+  SortBy sort = SortBy::age;
+};
+
+struct MatchArgs {
+  std::string store;
+  PromptArgs prompt;
+};
+
+struct StatArgs {
+  std::string store;
+};
+
+struct PsArgs {
+  std::string store;
+};
+
+struct LogArgs {
+  std::string store;
+  bool follow = false;
+  std::uint64_t since = 0;
+};
+
+struct VerifyArgs {
+  std::string store;
+};
+
+struct RmArgs {
+  std::string store;
+  std::vector<std::string> paths;
+  ChangeArgs change;
+};
+
+struct EvictArgs {
+  std::string store;
+  std::optional<std::uint64_t> to_bytes;
+  std::optional<std::uint64_t> older_than_s;
+  ChangeArgs change;
+};
+
+struct TrimArgs {
+  std::string store;
+  std::uint64_t keep_free_bytes = 0;
+  ChangeArgs change;
+};
+
+struct ReapArgs {
+  std::string store;
+};
+
+struct ImportArgs {
+  std::string store;
+  std::string file;  ///< a sequence file, "-" is stdin
+  std::string format;
+  ModelArgs model;
+  bool assume_model = false;  ///< take the store's model id for granted
+  std::string name_space;
+};
+
+struct ExportArgs {
+  std::string store;
+  std::string output;  ///< "-" is stdout
+  std::string format;
+  PromptArgs prompt;
+  std::string path;  ///< a path name, or ""
+  std::string like;
+  bool force = false;
+};
+
+using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
+                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
+                             TrimArgs, ReapArgs, ImportArgs, ExportArgs>;
+
+struct Invocation {
+  OutputOptions output;
+  Command command;
+};
+
+/// Reads the command line. When the answer is an exit code, all is said already: help, or what was
+/// wrong.
+[[nodiscard]] std::variant<Invocation, int> parse_args(int argc, const char* const* argv);
+
+// The commands: no parsing inside, no printing but through Output.
+
+int run(const OverviewArgs& args, Output& out);
+int run(const VersionArgs& args, Output& out);
+int run(const CreateArgs& args, Output& out);
+int run(const DestroyArgs& args, Output& out);
+int run(const InfoArgs& args, Output& out);
+int run(const LsArgs& args, Output& out);
+int run(const MatchArgs& args, Output& out);
+int run(const StatArgs& args, Output& out);
+int run(const PsArgs& args, Output& out);
+int run(const LogArgs& args, Output& out);
+int run(const VerifyArgs& args, Output& out);
+int run(const RmArgs& args, Output& out);
+int run(const EvictArgs& args, Output& out);
+int run(const TrimArgs& args, Output& out);
+int run(const ReapArgs& args, Output& out);
+int run(const ImportArgs& args, Output& out);
+int run(const ExportArgs& args, Output& out);
+
+}  // namespace esker::cli

@@ -1,0 +1,66 @@
+# bash completion for esker(1)
+
+_esker_stores() {
+  local home="${ESKER_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/esker}" file
+  for file in "$home"/*/esker; do
+    [[ -f $file ]] && basename "$(dirname "$file")"
+  done
+}
+
+_esker() {
+  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
+  local verbs="info ls match stat ps log verify reap import export"
+  verbs+=" create rm evict trim destroy help"
+  local common="--store --json --quiet --bytes --color --help"
+  local change="--dry-run --yes"
+  local prompt="--ids --first --namespace"
+  local verb="" word own=""
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -* ]] && continue
+    verb="$word"
+    break
+  done
+  COMPREPLY=()
+
+  case "$previous" in
+    --ids | --like | --model-file | --output | -o)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      return
+      ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current"); return ;;
+    --sort) mapfile -t COMPREPLY < <(compgen -W "age tokens bytes" -- "$current"); return ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W "llama" -- "$current"); return ;;
+    --dtype)
+      mapfile -t COMPREPLY < <(
+        compgen -W "f32 f16 bf16 f8_e4m3 f8_e5m2 i8 q8_0 q4_0" -- "$current")
+      return
+      ;;
+    --store | -s) mapfile -t COMPREPLY < <(compgen -W "$(_esker_stores)" -- "$current"); return ;;
+  esac
+
+  case "$verb" in
+    ls) own="--sort" ;;
+    match) own="$prompt" ;;
+    log) own="--follow --since" ;;
+    import) own="--format --model --model-file --assume-model --namespace" ;;
+    export) own="--format --like $prompt --output --force" ;;
+    create)
+      own="--layers --kv-heads --head-dim --dtype --like --block-tokens --model --model-file"
+      own+=" --capacity --group --seats --segment-size"
+      ;;
+    rm | destroy) own="$change" ;;
+    evict) own="--to --older-than $change" ;;
+    trim) own="--keep-free $change" ;;
+    "") own="--version" ;;
+  esac
+
+  if [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$own $common" -- "$current")
+  elif [[ -z $verb || $verb == help ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
+  else
+    mapfile -t COMPREPLY < <(compgen -W "$(_esker_stores)" -- "$current"; compgen -f -- "$current")
+  fi
+}
+
+complete -F _esker esker

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace esker::cli {
+
+/// What the help shows of a command, besides its options.
+struct Verb {
+  std::string_view name;
+  std::string_view group;
+  std::string_view operands;
+  std::string_view summary;
+  std::string_view examples;
+};
+
+inline constexpr std::array<Verb, 15> verbs{{
+    {"info", "Look", "STORE", "Show what a store is made for: geometry, model, room",
+     "  esker info chat\n"
+     "  esker info ./llama.esker --json\n"},
+    {"ls", "Look", "[STORE]", "List the stores in the home, or the paths in one store",
+     "  esker ls\n"
+     "  esker ls chat\n"
+     "  esker ls chat --sort tokens --json\n"},
+    {"match", "Look", "STORE",
+     "Tell how many leading tokens of a prompt are stored; exit 1 if none",
+     "  esker match chat --ids prompt.json\n"
+     "  curl -s localhost:8080/tokenize -d '{\"content\": \"Hi\"}' | esker match chat --ids -\n"},
+    {"stat", "Look", "STORE", "Show what a store holds, and its counters",
+     "  esker stat chat\n"
+     "  esker stat chat --json\n"},
+    {"ps", "Look", "STORE", "Show which processes have a store open, and what they pin",
+     "  esker ps chat\n"},
+    {"log", "Look", "STORE", "Show what happened: damage, dead processes, growth",
+     "  esker log chat\n"
+     "  esker log chat -f --json\n"},
+    {"verify", "Check", "STORE", "Check every header and every byte; exit 1 on damage",
+     "  esker verify chat\n"},
+    {"reap", "Check", "STORE", "Clean up after dead processes (it also happens by itself)",
+     "  esker reap chat\n"},
+    {"import", "Move", "STORE FILE", "Store what an engine's file holds and the store lacks",
+     "  esker import chat slot.bin --model-file model.gguf\n"
+     "  esker import chat - --assume-model < slot.bin\n"},
+    {"export", "Move", "STORE [PATH]", "Write a stored prefix as a file that an engine restores",
+     "  esker export chat 9f3c11ab02de --like old.bin -o slot.bin\n"
+     "  esker export chat --ids prompt.json --first 2000 --like old.bin -o slot.bin\n"},
+    {"create", "Change", "STORE", "Make a store for one model and one geometry",
+     "  esker create chat --like slot.bin --model-file model.gguf\n"
+     "  esker create chat --layers 32 --kv-heads 8 --head-dim 128 --dtype f16 \\\n"
+     "    --model name=llama-8b --capacity 64GiB\n"},
+    {"rm", "Change", "STORE PATH...", "Forget paths: free and wipe their blocks",
+     "  esker rm chat 9f3c11ab02de\n"
+     "  esker rm chat 9f3c 04b1 -n\n"},
+    {"evict", "Change", "STORE", "Free the blocks that were not used for longest",
+     "  esker evict chat --to 40GiB\n"
+     "  esker evict chat --older-than 7d -n\n"},
+    {"trim", "Change", "STORE", "Return the disk space of free blocks",
+     "  esker trim chat --keep-free 20GiB\n"},
+    {"destroy", "Change", "STORE", "Delete a store that nobody has open",
+     "  esker destroy chat -n\n"
+     "  esker destroy chat\n"},
+}};
+
+[[nodiscard]] const Verb* find_verb(std::string_view name) noexcept;
+
+/// The usage lines of a command, or of the program for any other name.
+[[nodiscard]] std::string usage_of(std::string_view name);
+
+/// "there is no command "lst"; did you mean `esker ls`?"
+[[nodiscard]] std::string no_such_verb(std::string_view word);
+
+}  // namespace esker::cli

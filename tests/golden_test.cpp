@@ -18,25 +18,27 @@ namespace {
 const std::vector<Key> golden_keys = {"page-1", std::string_view("page\0two", 8)};
 const std::string golden_namespace("tenant\0one", 10);
 
+Geometry golden_geometry() { return small_geometry(8); }
+
 Options golden_options() {
   Options options = small_options(1 * mib);
-  options.segment_bytes = 64 * kib;
+  options.segment_bytes = 16 * kib;
   return options;
 }
 
 /// Makes the store that is kept. Argument: where.
 int make_golden(const Arguments& arguments) {
-  Store store = make_store(arguments[0], small_geometry(), golden_options());
-  put(store, prompt(200, 1));
-  put(store, fork_at(prompt(200, 1), 90, prompt(40, 2)));
-  put(store, first(prompt(100, 3), 50));
-  put(store, prompt(100, 3));
-  put(store, prompt(64, 1), golden_namespace);
-  put(store, prompt(100, 4));
-  need(store.remove(std::array{path_of(store, prompt(100, 4))}));
+  Store store = make_store(arguments[0], golden_geometry(), golden_options());
+  put(store, prompt(61, 1));
+  put(store, fork_at(prompt(61, 1), 29, prompt(20, 2)));
+  put(store, first(prompt(30, 3), 13));
+  put(store, prompt(30, 3));
+  put(store, prompt(16, 1), golden_namespace);
+  put(store, prompt(30, 4));
+  need(store.remove(std::array{path_of(store, prompt(30, 4))}));
   Reservation reservation = need(store.reserve_keys(golden_keys));
-  const Content content(golden_keys, 16);
-  need(write_rows(reservation, store.geometry(), content, {0, 32}));
+  const Content content(golden_keys, 8);
+  need(write_rows(reservation, store.geometry(), content, {0, 16}));
   need(std::move(reservation).publish());
   return 0;
 }
@@ -44,16 +46,16 @@ int make_golden(const Arguments& arguments) {
 const RoleName golden_role("make_golden", &make_golden);
 
 void check_golden(Store& store) {
-  CHECK(store.geometry() == small_geometry());
+  CHECK(store.geometry() == golden_geometry());
   CHECK(store.model() == small_model());
-  CHECK(get(store, prompt(200, 1)) == 200);
-  CHECK(get(store, fork_at(prompt(200, 1), 90, prompt(40, 2))) == 130);
-  CHECK(get(store, prompt(100, 3)) == 100);
-  CHECK(get(store, prompt(64, 1), golden_namespace) == 64);
-  CHECK(get(store, prompt(100, 4)) == 0);
+  CHECK(get(store, prompt(61, 1)) == 61);
+  CHECK(get(store, fork_at(prompt(61, 1), 29, prompt(20, 2))) == 49);
+  CHECK(get(store, prompt(30, 3)) == 30);
+  CHECK(get(store, prompt(16, 1), golden_namespace) == 16);
+  CHECK(get(store, prompt(30, 4)) == 0);
   const Prefix keys = store.lookup_keys(golden_keys);
   CHECK(keys.blocks() == 2);
-  CHECK(wrong_rows(keys, store.geometry(), Content(golden_keys, 16)) == "");
+  CHECK(wrong_rows(keys, store.geometry(), Content(golden_keys, 8)) == "");
   CHECK(need(store.verify()).damage.empty());
 }
 
@@ -65,7 +67,7 @@ TEST_CASE("a store written by version 0.1 is read, and written on") {
   const std::string command =
       "tar --no-same-owner -xpJf '" + archive + "' -C '" + dir.path().string() + "'";
   REQUIRE(std::system(command.c_str()) == 0);
-  Store store = need(Store::open(dir / "store-0.1", small_geometry(), small_model()));
+  Store store = need(Store::open(dir / "store-0.1", golden_geometry(), small_model()));
   check_golden(store);
   CHECK(need(inspect(dir / "store-0.1")).write_version == 1);
   put(store, prompt(150, 9));

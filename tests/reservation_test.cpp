@@ -214,28 +214,35 @@ TEST_CASE("of two reservations for the same tokens exactly one copy survives") {
   CHECK(one.stats().counters.adopted_blocks == 7);
 }
 
-TEST_CASE("threads that publish the same prompts at once leave one copy of each") {
+TEST_CASE(
+    "writers that publish the same prompts at once leave one copy of each that can be found") {
   const TempDir dir;
   const std::string path = dir / "s";
+  const int writers = GENERATE(2, 3);
   Store store = make_store(path);
-  std::vector<Store> handles;
-  for (int i = 0; i < 3; ++i) handles.push_back(need(Store::open(path)));
-  constexpr std::uint64_t rounds = 100;
+  constexpr std::uint64_t rounds = 150;
   std::vector<std::thread> threads;
   std::atomic<int> failures = 0;
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&, i] {
+  std::atomic<int> ready = 0;
+  for (int i = 0; i < writers; ++i) {
+    threads.emplace_back([&] {
+      Store mine = need(Store::open(path));
+      ++ready;
+      while (ready < writers) std::this_thread::yield();
       for (std::uint64_t round = 0; round < rounds; ++round) {
-        const auto stored = try_put(handles[static_cast<std::size_t>(i)], prompt(33, round));
+        const auto stored = try_put(mine, prompt(33, round));
         if (!stored || *stored != 33) ++failures;
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK(failures == 0);
   for (std::uint64_t round = 0; round < rounds; ++round) CHECK(get(store, prompt(33, round)) == 33);
-  CHECK(store.stats().blocks_ready + store.stats().counters.displaced_hints >= 3 * rounds);
-  CHECK(store.stats().blocks_ready <= 3 * rounds + store.stats().counters.displaced_hints);
+  CHECK(failures == 0);
+  const Stats stats = store.stats();
+  CHECK(stats.counters.displaced_hints == 0);
+  CHECK(stats.blocks_ready >= 3 * rounds);
+  // Three writers may leave a child under a copy that lost: it is never found, and ages out.
+  if (writers == 2) CHECK(stats.blocks_ready == 3 * rounds);
 }
 
 TEST_CASE("a cache full of pinned blocks stores less and that is no error") {

@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A worker as a supervisor starts it again and again: opens or creates the store, looks up prompt 1,
-/// stores it if need be, says how much it found, and works until it is killed. Argument: store.
+/// A worker as a supervisor starts it again and again: opens or creates the store, looks up prompt
+/// 1, stores it if need be, says how much it found, and works until it is killed. Argument: store.
 int work(const Arguments& arguments) {
   Store store = need(
       Store::open_or_create(arguments[0], small_geometry(), small_model(), small_options(3 * mib)));

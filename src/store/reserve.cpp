@@ -66,6 +66,7 @@ Result<void> fill(Core& core, ReservationBody& body, Tokens tokens) {
   if (walked.partial.found) {
     body.continued = walked.partial.found.pinned;
     body.shared = walked.partial.common;
+    // Less than a block is shared, so what is all shared is a proper prefix of ours.
     body.supersedes = walked.partial.found.header->tokens == body.shared;
   }
   if (auto done = take_blocks(core, body); !done) return done;

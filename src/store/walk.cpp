@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "store/retire.hpp"
@@ -62,21 +63,40 @@ void consider(Core& core, const Position& position, std::uint64_t hash, Tokens r
   }
 }
 
-/// Walks the whole blocks of one chunk; false at the first miss.
-bool walk_chunk(Core& core, Tokens tokens, std::span<const std::uint64_t> hashes, Walk& out,
-                PrefixBody& body, bool& memory_ok) noexcept {
+enum class Step : std::uint8_t { stepped, missed, out_of_memory };
+
+/// Goes on to a block that was found under the position.
+Step step_to(Core& core, const Found& found, Walk& out, PrefixBody& body) noexcept {
+  if (!append(core, body, found, core.block_tokens())) return Step::out_of_memory;
+  out.position.parent = found.header->node();
+  out.position.hash = found.header->chain_hash;
+  ++out.position.block_index;
+  return Step::stepped;
+}
+
+/// Walks whole blocks from the position on until one is missing. `rest` begins at the position.
+Step walk_whole(Core& core, Tokens rest, Walk& out, PrefixBody& body) noexcept {
   const std::uint32_t block_tokens = core.block_tokens();
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    const auto label = label_of(tokens.subspan(i * block_tokens, block_tokens));
-    const Found found = find_label(core, out.position, hashes[i], label, BlockKind::tokens);
-    if (!found) return false;
-    memory_ok = append(core, body, found, block_tokens);
-    if (!memory_ok) return false;
-    out.position.parent = found.header->node();
-    out.position.hash = hashes[i];
-    ++out.position.block_index;
+  std::size_t whole_left = rest.size() / block_tokens;
+  std::uint64_t hash = out.position.hash;
+  while (whole_left > 0) {
+    std::array<std::uint64_t, hash_chunk> hashes{};
+    const std::size_t now = std::min(whole_left, hash_chunk);
+    for (std::size_t i = 0; i < now; ++i) {
+      hash = chain::extend(hash, label_of(rest.subspan(i * block_tokens, block_tokens)));
+      hashes[i] = hash;
+      __builtin_prefetch(core.control.bucket(hash).data());
+    }
+    for (std::size_t i = 0; i < now; ++i) {
+      const auto label = label_of(rest.subspan(i * block_tokens, block_tokens));
+      const Found found = find_label(core, out.position, hashes[i], label, BlockKind::tokens);
+      if (!found) return Step::missed;
+      if (step_to(core, found, out, body) != Step::stepped) return Step::out_of_memory;
+    }
+    rest = rest.subspan(now * block_tokens);
+    whole_left -= now;
   }
-  return true;
+  return Step::missed;
 }
 
 }  // namespace
@@ -151,27 +171,17 @@ bool walk(Core& core, Tokens tokens, std::string_view name_space, PrefixBody& bo
   core.follow_growth();
   body.block_tokens = block_tokens;
   out.position = Position{{}, chain::root(core.superblock.secret, name_space), name_space, 0};
-  std::size_t whole_left = tokens.size() / block_tokens;
-  Tokens rest = tokens;
-  std::uint64_t hash = out.position.hash;
-  bool memory_ok = true;
-  bool complete = true;
-  while (whole_left > 0 && complete) {
-    std::array<std::uint64_t, hash_chunk> hashes{};
-    const std::size_t now = std::min(whole_left, hash_chunk);
-    for (std::size_t i = 0; i < now; ++i) {
-      hash = chain::extend(hash, label_of(rest.subspan(i * block_tokens, block_tokens)));
-      hashes[i] = hash;
-      __builtin_prefetch(core.control.bucket(hash).data());
-    }
-    complete = walk_chunk(core, rest, std::span(hashes).first(now), out, body, memory_ok);
-    rest = rest.subspan(now * block_tokens);
-    whole_left -= now;
+  for (;;) {
+    const auto rest = [&] {
+      return tokens.subspan(std::size_t{out.position.block_index} * block_tokens);
+    };
+    if (walk_whole(core, rest(), out, body) == Step::out_of_memory) return false;
+    out.partial = find_partial(core, out.position, rest());
+    if (out.partial.common < block_tokens) return true;
+    // Published between the two looks, and whole: go on from there. Each round is a step.
+    const Found whole = std::exchange(out.partial, Partial{}).found;
+    if (step_to(core, whole, out, body) == Step::out_of_memory) return false;
   }
-  if (!memory_ok) return false;
-  out.partial = find_partial(core, out.position,
-                             tokens.subspan(std::size_t{out.position.block_index} * block_tokens));
-  return true;
 }
 
 bool append(Core& core, PrefixBody& body, const Found& found, std::uint32_t tokens) noexcept {

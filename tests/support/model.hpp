@@ -25,8 +25,8 @@ class Model {
                                        const std::string& name_space) const;
 
  private:
-  /// By path. True: its beginnings are findable too. A block that was there before the last `forget`
-  /// may have left that to two others, which are gone since.
+  /// By path. True: its beginnings are findable too. A block that was there before the last
+  /// `forget` may have left that to two others, which are gone since.
   using Nodes = std::map<TokenList, bool>;
 
   void add(Nodes& nodes, const TokenList& path, bool fresh) const;

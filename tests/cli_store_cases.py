@@ -309,8 +309,11 @@ class SharingTest(CliCase):
         self.assertIsNone(self.document("stat", "chat")["counters"])
         self.assertIsNone(self.paths()[0]["pins"])
         self.assertEqual(self.matched(self.ids), SLOT_TOKENS)
-        for words in (("evict", "chat", "--to", "0"), ("rm", "chat", "abc"), ("ps", "chat"),
-                      ("log", "chat"), ("destroy", "chat", "-n")):
+        (process,) = self.document("ps", "chat")["processes"]
+        self.assertEqual(process["pid"], holder.pid)
+        self.assertIsNone(process["pinned_blocks"])
+        for words in (("evict", "chat", "--to", "0"), ("rm", "chat", "abc"), ("log", "chat"),
+                      ("destroy", "chat", "-n")):
             self.assertIn(str(holder.pid), self.refused(*words, code=4))
 
 

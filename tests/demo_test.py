@@ -93,6 +93,8 @@ class Report(unittest.TestCase):
 
         changes = {
             "cold prefill": lambda f: setattr(f.cold, "reused_tokens", 1),
+            "own slot": lambda f: setattr(f.kept, "reused_tokens", 67),
+            "by A from the store": lambda f: setattr(f.same_process.answer, "reused_tokens", 67),
             "after the kill": lambda f: setattr(f.after_kill.answer, "reused_tokens", 67),
             "by worker B": lambda f: setattr(f.other_worker.answer, "reused_tokens", 67),
             "match finds": lambda f: setattr(f, "matched_tokens", 96),

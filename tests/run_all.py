@@ -24,14 +24,14 @@ HANG_S = 600  # nobody's expected duration: only what ends a test that hangs
 # GCC 12 sees overlaps in std::string that are not there (its bug 105651), and under the sanitizers
 # uninitialised members of the standard library.
 WRONG_WARNINGS = "-Dcpp_args=-Wno-restrict"
-WRONG_WARNINGS_SANITIZED = WRONG_WARNINGS + ",-Wno-maybe-uninitialized"
+SANITIZED_ARGS = WRONG_WARNINGS + " -Wno-maybe-uninitialized -g1"  # lines, but no variables
 
 # Name, build directory, meson options. Static checks and tests of suite "static" run once.
 BUILDS = (
     ("release", "build", ["-Dbuildtype=release", WRONG_WARNINGS, "-Dtests=true", "-Dtools=true"]),
     ("sanitized", "build/asan",
-     ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined", "-Db_lundef=false",
-      "-Db_ndebug=false", WRONG_WARNINGS_SANITIZED, "-Dtests=true", "-Dtools=true"]),
+     ["-Doptimization=1", "-Ddebug=false", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+      "-Db_ndebug=false", SANITIZED_ARGS, "-Dtests=true", "-Dtools=true"]),
     ("narrow hash", "build/narrow",
      ["-Dbuildtype=release", "-Dnarrow_hash=true", WRONG_WARNINGS, "-Dtests=true",
       "-Dtools=false"]),

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <random>
 
 #include "support/stores.hpp"
 #include "support/temp_dir.hpp"
@@ -95,6 +96,27 @@ TEST_CASE("a process killed at any system call of an operation costs nobody anyt
     tracee.kill();
     check_sound(path, 100 + stop, keeps);
     if (stop % 8 == 0) renew(path);
+  }
+}
+
+TEST_CASE("a process killed between any two instructions of an operation costs nobody anything") {
+  const std::string operation = GENERATE("put", "evict", "remove", "close");
+  CAPTURE(operation);
+  const TempDir dir;
+  const std::string path = dir / "s";
+  renew(path);
+  const std::uint64_t all =
+      Tracee("operation", {operation, path, "100"}).run_instructions(UINT64_MAX);
+  REQUIRE(all > 1'000);
+  std::mt19937_64 random(Catch::rngSeed());
+  for (std::uint64_t seed = 200; seed < 240; ++seed) {
+    renew(path);
+    const std::uint64_t instruction = random() % all;
+    CAPTURE(instruction);
+    Tracee tracee("operation", {operation, path, std::to_string(seed)});
+    if (tracee.run_instructions(instruction) < instruction) continue;
+    tracee.kill();
+    check_sound(path, seed, operation != "evict");
   }
 }
 

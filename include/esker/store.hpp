@@ -86,7 +86,7 @@ class Store {
 
   /// Frees the least recently used blocks until at most `target_bytes` of blocks are stored.
   [[nodiscard]] Result<Freed> evict(std::uint64_t target_bytes, bool dry_run = false);
-  /// Frees every block that was last used before `unix_ns`.
+  /// Frees every block that was last used before `unix_ns`, to a sixteenth of a second.
   [[nodiscard]] Result<Freed> evict_older_than(std::uint64_t unix_ns, bool dry_run = false);
   /// Forgets paths by name: the leaf, what hangs below it, and its ancestors up to the last fork.
   /// The freed blocks are wiped on disk. What a reader pins is wiped by the next `remove` or

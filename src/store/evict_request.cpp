@@ -54,7 +54,7 @@ Freed evict_unused_since(Core& core, std::uint64_t unix_ns, bool dry_run) {
   const std::vector<Victim> all = victims(core);
   std::vector<Victim> old;
   for (const Victim& victim : all) {
-    if (victim.touch.stamp < stamp && !victim.touch.kept) old.push_back(victim);
+    if (victim.touch.stamp <= stamp && !victim.touch.kept) old.push_back(victim);
   }
   return evict_first(core, old, old.size(), dry_run);
 }

@@ -83,13 +83,29 @@ bool Tracee::next_stop() {
   }
 }
 
-bool Tracee::step() {
+bool Tracee::begin() {
   while (!begun_) {
     if (!next_stop()) return false;
     begun_ = is_mark(info_of(pid_), begin_mark);
     if (begun_ && !next_stop()) return false;
   }
-  return next_stop() && !is_mark(info_of(pid_), end_mark);
+  return true;
+}
+
+bool Tracee::step() { return begin() && next_stop() && !is_mark(info_of(pid_), end_mark); }
+
+std::uint64_t Tracee::run_instructions(std::uint64_t count) {
+  if (!begin()) return 0;
+  for (std::uint64_t done = 0; done < count; ++done) {
+    int status = 0;
+    if (::ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr) != 0) return done;
+    if (::waitpid(pid_, &status, 0) != pid_) return done;
+    if (!WIFSTOPPED(status)) {
+      pid_ = -1;
+      return done;
+    }
+  }
+  return count;
 }
 
 bool Tracee::run(std::uint64_t stops) {

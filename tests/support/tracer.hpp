@@ -25,12 +25,15 @@ class Tracee {
   bool step();
   /// Like `step`, `stops` times.
   bool run(std::uint64_t stops);
+  /// Runs `count` single instructions behind `mark_begin`; how many there were before its end.
+  std::uint64_t run_instructions(std::uint64_t count);
   void kill();
   /// Lets it run to its end, untraced; the exit status, or 128 + the signal.
   int finish();
 
  private:
   bool next_stop();
+  bool begin();
 
   pid_t pid_ = -1;
   bool begun_ = false;

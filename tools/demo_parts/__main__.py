@@ -48,6 +48,8 @@ def parse_arguments():
                      f"expected 64 to {MAX_DOCUMENT_TOKENS}")
     if arguments.threads < 1:
         parser.error(f"--threads {arguments.threads}: expected 1 or more")
+    if arguments.json and not arguments.json.absolute().parent.is_dir():
+        parser.error(f"--json {arguments.json}: there is no such directory")
     return arguments
 
 

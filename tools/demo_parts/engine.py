@@ -77,6 +77,8 @@ class Worker:
         response = self._send("POST", "/completion", body)
         first_token_ms, ids, text, timings = None, [], "", None
         for event in self._events(response):
+            if "error" in event:
+                raise EngineError(f"worker {self.name}: {event['error']}")
             if event.get("tokens"):
                 if first_token_ms is None:
                     first_token_ms = (time.perf_counter() - started) * 1000

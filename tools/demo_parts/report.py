@@ -30,15 +30,16 @@ def answers_equal(found):
 def broken_promises(found):
     """What does not hold of what the demo shows. Times are reported, never judged."""
     least = found.document_tokens - found.block_tokens
+    reuse = (("from A's own slot", found.kept), ("by A from the store", found.same_process.answer),
+             ("after the kill", found.after_kill.answer),
+             ("by worker B", found.other_worker.answer))
     own_blocks = (-(-len(found.other_chat.ids) // found.block_tokens)
                   - found.known_tokens // found.block_tokens)
     checks = (
         ("tokens reused by the cold prefill", found.cold.reused_tokens, "0",
          found.cold.reused_tokens == 0),
-        ("tokens reused after the kill", found.after_kill.answer.reused_tokens,
-         f"at least {least}", found.after_kill.answer.reused_tokens >= least),
-        ("tokens reused by worker B", found.other_worker.answer.reused_tokens,
-         f"at least {least}", found.other_worker.answer.reused_tokens >= least),
+        *((f"tokens reused {how}", answer.reused_tokens, f"at least {least}",
+           answer.reused_tokens >= least) for how, answer in reuse),
         ("tokens of B's prompt that match finds", found.matched_tokens,
          str(found.other_worker.stored_tokens),
          found.matched_tokens == found.other_worker.stored_tokens),

@@ -166,13 +166,14 @@ TEST_CASE("a reader that holds a prefix keeps its bytes while others are killed 
   put(store, tokens);
   const Prefix held = store.lookup(tokens);
   REQUIRE(held.tokens() == 160);
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+  const auto evicted = [&] { return store.stats().counters.evicted_blocks; };
+  for (std::uint64_t seed = 1; seed <= 30 || evicted() == 0; ++seed) {
+    REQUIRE(seed < 2'000);
     Child worker("soak", {path, std::to_string(seed)});
     sleep_ms(20);
     REQUIRE(worker.kill() == 128 + SIGKILL);
     REQUIRE(wrong(held, store.geometry(), tokens) == "");
   }
-  CHECK(store.stats().counters.evicted_blocks > 0);
 }
 
 TEST_CASE("dead processes are cleaned up by whoever needs room, without being asked") {

@@ -38,10 +38,13 @@ const RoleName race_role("race_to_create", &race_to_create);
 int open_with_limit(const Arguments& arguments) {
   const int which = arguments[1] == "files" ? RLIMIT_NOFILE : RLIMIT_FSIZE;
   std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit limit{std::stoul(arguments[2]), std::stoul(arguments[2])};
+  rlimit before{};
+  ::getrlimit(which, &before);
+  const rlimit limit{std::stoul(arguments[2]), before.rlim_max};
   if (::setrlimit(which, &limit) != 0) return 71;
   const Result<Store> store =
       Store::open_or_create(arguments[0], small_geometry(), small_model(), small_options());
+  ::setrlimit(which, &before);
   say(store ? "opened" : std::string(name(store.error().code)) + ": " + store.error().message);
   return 0;
 }

@@ -1,6 +1,7 @@
 #include "catch.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <random>
@@ -48,6 +49,17 @@ int run_operation(const Arguments& arguments) {
 }
 
 const RoleName operation_role("operation", &run_operation);
+
+/// Stepping is slow: a handful of deaths each time, more by ESKER_TEST_KILLS.
+std::uint64_t deaths_wanted() {
+  const char* wanted = std::getenv("ESKER_TEST_KILLS");
+#ifdef __SANITIZE_ADDRESS__
+  constexpr std::uint64_t usual = 1;  // ten times as many instructions
+#else
+  constexpr std::uint64_t usual = 6;
+#endif
+  return wanted != nullptr ? std::stoul(wanted) / 30 : usual;
+}
 
 /// Begins anew: otherwise what was stored along the way makes every later step longer.
 void renew(const std::string& path) {
@@ -108,8 +120,8 @@ TEST_CASE("a process killed between any two instructions of an operation costs n
   const std::uint64_t all =
       Tracee("operation", {operation, path, "100"}).run_instructions(UINT64_MAX);
   REQUIRE(all > 1'000);
-  std::mt19937_64 random(Catch::rngSeed());
-  for (std::uint64_t seed = 200; seed < 240; ++seed) {
+  std::mt19937_64 random(std::random_device{}());
+  for (std::uint64_t seed = 200; seed < 200 + deaths_wanted(); ++seed) {
     renew(path);
     const std::uint64_t instruction = random() % all;
     CAPTURE(instruction);

@@ -23,6 +23,7 @@ SettleResult settle(Core& core, const PinnedBlock& block, std::uint32_t owner) n
   const std::uint32_t displaced = insert_hints(core.control, hints, block.block, block.generation);
   if (displaced > 0) core.count(Counter::displaced_hints, displaced);
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  core.follow_growth();  // another copy may lie in a segment that this handle has not seen yet
 
   const Position position{header->parent(), header->parent_hash,
                           std::string_view(header->name_space.data(), header->namespace_bytes), 0};

@@ -1,5 +1,6 @@
-// What a handle costs: opening, looking up, copying, storing; each beside a memcpy of the same bytes.
-// Run it on an idle machine: build/bench/store_bench. The store lies below $TMPDIR (else /dev/shm).
+// What a handle costs: opening, looking up, copying, storing; each beside a memcpy of the same
+// bytes. Run it on an idle machine: build/bench/store_bench. The store lies below $TMPDIR (else
+// /dev/shm).
 
 #include <benchmark/benchmark.h>
 

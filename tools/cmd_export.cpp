@@ -5,6 +5,7 @@
 
 #include "args.hpp"
 #include "llama/output_file.hpp"
+#include "llama/row_placer.hpp"
 #include "llama/seq_reader.hpp"
 #include "llama/seq_writer.hpp"
 #include "llama/store_fit.hpp"
@@ -66,29 +67,28 @@ Result<Wanted> wanted(const ExportArgs& args, const Store& store) {
   return wanted;
 }
 
-/// The longest stored part of `wanted` whose every byte checks: half a file must never go out.
-Result<Prefix> sound_prefix(const Store& store, const Wanted& wanted, const StorePlace& place,
-                            Output& out) {
-  for (std::uint32_t longest = UINT32_MAX;;) {
-    Prefix prefix = store.lookup(wanted.tokens, wanted.name_space);
-    if (prefix.empty()) return prefix;
-    const auto sound = prefix.verify();
-    if (sound) return prefix;
-    // A damaged block is never served again, so the next lookup ends before it.
-    const bool shorter = prefix.tokens() < longest;
-    if (sound.error().code != Errc::corrupt || !shorter) return tl::make_unexpected(sound.error());
-    out.note(place.label, sound.error().message);
-    longest = prefix.tokens();
+/// Into a file, rows straight from the store; nobody sees the file before all of it was verified.
+Result<std::uint64_t> write_file(const llama::SeqLayout& layout, Tokens tokens,
+                                 const Prefix& prefix, llama::OutputFile& output,
+                                 const Progress& progress) {
+  if (const auto room = output.reserve(layout.file_bytes(tokens.size())); !room) {
+    return tl::make_unexpected(room.error());
   }
+  llama::ByteSink sink(output.fd(), output.name());
+  const auto places = llama::write_frame(layout, tokens, sink);
+  if (!places) return tl::make_unexpected(places.error());
+  const auto placed = llama::place_rows(prefix, static_cast<std::uint32_t>(tokens.size()), *places,
+                                        output, progress);
+  if (!placed) return tl::make_unexpected(placed.error());
+  return sink.bytes();
 }
 
-Result<std::uint64_t> write_file(const llama::SeqLayout& layout, const Prefix& prefix,
-                                 std::uint32_t count, llama::OutputFile& output,
-                                 const Progress& progress) {
-  auto tokens = prefix.token_ids();
-  if (!tokens) return tl::make_unexpected(tokens.error());
-  tokens->resize(count);
-  if (const auto room = output.reserve(layout.file_bytes(tokens->size())); !room) {
+/// Front to back: for pipes, where half a file must never go out, and for V by channels.
+Result<std::uint64_t> write_stream(const llama::SeqLayout& layout, Tokens tokens,
+                                   const Prefix& prefix, llama::OutputFile& output,
+                                   const Progress& progress) {
+  if (const auto sound = prefix.verify(); !sound) return tl::make_unexpected(sound.error());
+  if (const auto room = output.reserve(layout.file_bytes(tokens.size())); !room) {
     return tl::make_unexpected(room.error());
   }
   const auto fill = [&](std::uint32_t layer, Plane plane, TokenRange range,
@@ -96,10 +96,42 @@ Result<std::uint64_t> write_file(const llama::SeqLayout& layout, const Prefix& p
     return prefix.copy(layer, plane, range, rows);
   };
   llama::ByteSink sink(output.fd(), output.name());
-  auto done = llama::write_sequence(layout, *tokens, fill, sink, progress);
-  if (done) done = output.commit();
+  const auto done = llama::write_sequence(layout, tokens, fill, sink, progress);
   if (!done) return tl::make_unexpected(done.error());
   return sink.bytes();
+}
+
+Result<Exported> write_prefix(const llama::SeqLayout& layout, const Prefix& prefix,
+                              std::uint64_t asked, llama::OutputFile& output,
+                              const Progress& progress) {
+  auto tokens = prefix.token_ids();
+  if (!tokens) return tl::make_unexpected(tokens.error());
+  tokens->resize(std::min<std::uint64_t>(tokens->size(), asked));
+  const bool in_place = output.seekable() && !layout.values_transposed;
+  const auto bytes = in_place ? write_file(layout, *tokens, prefix, output, progress)
+                              : write_stream(layout, *tokens, prefix, output, progress);
+  if (!bytes) return tl::make_unexpected(bytes.error());
+  if (const auto named = output.commit(); !named) return tl::make_unexpected(named.error());
+  return Exported{static_cast<std::uint32_t>(tokens->size()), asked, *bytes};
+}
+
+/// Exports the longest stored part of `wanted` whose every byte checks.
+Result<Exported> export_sound(const llama::SeqLayout& layout, const Store& store,
+                              const Wanted& wanted, llama::OutputFile& output, Output& out) {
+  for (std::uint32_t longest = UINT32_MAX;;) {
+    const Prefix prefix = store.lookup(wanted.tokens, wanted.name_space);
+    if (prefix.empty()) return Exported{0, wanted.asked, 0};
+    ProgressLine progress(out, "exporting");
+    auto done = write_prefix(layout, prefix, wanted.asked, output, progress.callback());
+    progress.done();
+    // A damaged block is never served again, so the next lookup ends before it.
+    const bool shorter = prefix.tokens() < longest;
+    if (done || done.error().code != Errc::corrupt || !shorter) return done;
+    out.note(output.name(), done.error().message);
+    longest = prefix.tokens();
+    if (!output.seekable()) continue;
+    if (const auto again = output.restart(); !again) return tl::make_unexpected(again.error());
+  }
 }
 
 void show(const StorePlace& place, const ExportArgs& args, const Exported& done, Output& out) {
@@ -153,20 +185,14 @@ int run(const ExportArgs& args, Output& out) {
   auto output = llama::OutputFile::create(args.output, args.force);
   if (!output) return out.fail(place.label, output.error());
 
-  const auto prefix = sound_prefix(*store, *asked, place, out);
-  if (!prefix) return out.fail(place.label, prefix.error());
-  if (prefix->empty()) {
+  const auto done = export_sound(like->layout(), *store, *asked, *output, out);
+  if (!done) return out.fail(place.label, done.error());
+  if (done->tokens == 0) {
     out.note(place.label, "none of these tokens are stored");
     if (args.output != "-") out.json({{"store", place.label}, {"tokens", 0}, {"bytes", 0}});
     return code(Exit::no);
   }
-  const auto count =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(prefix->tokens(), asked->asked));
-  ProgressLine progress(out, "exporting");
-  const auto bytes = write_file(like->layout(), *prefix, count, *output, progress.callback());
-  progress.done();
-  if (!bytes) return out.fail(place.label, bytes.error());
-  show(place, args, {count, asked->asked, *bytes}, out);
+  show(place, args, *done, out);
   return code(Exit::ok);
 }
 

@@ -72,8 +72,8 @@ std::vector<Entry> scan(const Core& core) {
   return entries;
 }
 
-/// Parents before children; of equal nodes the one to keep comes first. Everybody publishes under the
-/// surviving copy, so the one that others name as their parent is it; an evicted copy that was
+/// Parents before children; of equal nodes the one to keep comes first. Everybody publishes under
+/// the surviving copy, so the one that others name as their parent is it; an evicted copy that was
 /// published again is older than its successor.
 void put_in_order(std::vector<Entry>& entries) {
   std::unordered_set<NodeId, NodeHash> parents;

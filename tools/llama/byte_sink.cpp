@@ -43,6 +43,16 @@ Result<void> ByteSink::flush() {
   return written;
 }
 
+Result<void> ByteSink::skip(std::uint64_t bytes) {
+  auto flushed = flush();
+  if (!flushed) return flushed;
+  bytes_ += bytes;
+  if (::lseek(fd_, static_cast<off_t>(bytes), SEEK_CUR) >= 0) return {};
+  const int error = errno;
+  return tl::unexpected(
+      Error{Errc::io, error, fmt::format("{}: cannot seek: {}", name_, std::strerror(error))});
+}
+
 Result<void> ByteSink::write_all(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_, bytes.data(), bytes.size());

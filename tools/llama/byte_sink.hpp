@@ -9,7 +9,8 @@
 
 namespace esker::cli::llama {
 
-/// Collects bytes and writes them to a descriptor in large pieces. Never seeks: pipes are fine.
+/// Collects bytes and writes them to a descriptor in large pieces. Seeks only to leave a gap: pipes
+/// are fine without.
 /// Threads:  one.
 /// Lifetime: borrows the descriptor. What was not flushed is lost.
 /// Errors:   `Errc::io` as soon as a write fails.
@@ -22,6 +23,8 @@ class ByteSink {
   [[nodiscard]] Result<void> put_u32(std::uint32_t value);
   [[nodiscard]] Result<void> put_u64(std::uint64_t value);
   [[nodiscard]] Result<void> flush();
+  /// Leaves a gap, which only a file can have.
+  [[nodiscard]] Result<void> skip(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:

@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -39,6 +42,15 @@ std::string random_name(const std::string& directory) {
 std::string resolved(const std::string& path) {
   char buffer[PATH_MAX];
   return ::realpath(path.c_str(), buffer) != nullptr ? std::string(buffer) : path;
+}
+
+/// Free bytes, when the file lies in memory.
+std::optional<std::uint64_t> tmpfs_room(int fd) {
+  constexpr long tmpfs_magic = 0x01021994;
+  struct statfs status {};
+  if (::fstatfs(fd, &status) != 0 || status.f_type != tmpfs_magic) return std::nullopt;
+  if (status.f_blocks == 0) return UINT64_MAX;  // mounted without a limit
+  return std::uint64_t{status.f_bavail} * static_cast<std::uint64_t>(status.f_bsize);
 }
 
 Result<UniqueFd> open_stream(UniqueFd fd, const std::string& name) {
@@ -108,9 +120,21 @@ Result<void> OutputFile::open_temporary(unsigned mode) {
 
 Result<void> OutputFile::reserve(std::uint64_t bytes) {
   if (directory_.empty() || bytes == 0) return {};
+  if (const auto free_bytes = tmpfs_room(fd_.get())) {
+    // Memory that is taken ahead is touched twice: there the writing itself is the cheaper test.
+    if (*free_bytes >= bytes) return {};
+    return tl::unexpected(refused(name_, fmt::format("no room for {} bytes", bytes), ENOSPC));
+  }
   if (::fallocate(fd_.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return {};
   if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return {};  // it can only help
   return tl::unexpected(refused(name_, fmt::format("no room for {} bytes", bytes), errno));
+}
+
+Result<void> OutputFile::restart() {
+  if (::ftruncate(fd_.get(), 0) != 0 || ::lseek(fd_.get(), 0, SEEK_SET) != 0) {
+    return tl::unexpected(refused(name_, "cannot begin again", errno));
+  }
+  return {};
 }
 
 Result<void> OutputFile::name_temporary() {

@@ -31,6 +31,10 @@ class OutputFile {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// Takes the disk space now, so that a full disk is known before anything is written.
   [[nodiscard]] Result<void> reserve(std::uint64_t bytes);
+  /// True for a file, which can be written at any place; false for a pipe or a device.
+  [[nodiscard]] bool seekable() const noexcept { return !directory_.empty(); }
+  /// Throws away what was written to a file so far.
+  [[nodiscard]] Result<void> restart();
   /// Makes the file durable and gives it its name.
   [[nodiscard]] Result<void> commit();
 

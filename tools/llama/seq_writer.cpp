@@ -20,6 +20,9 @@ class Writer {
          const Progress& progress)
       : layout_(layout), tokens_(tokens), fill_(fill), sink_(sink), progress_(progress) {}
 
+  /// Leaves gaps for the rows instead, and notes where.
+  void leave_gaps(std::vector<RowPlace>& places) { places_ = &places; }
+
   Result<void> run() {
     const auto layers = static_cast<std::uint32_t>(layout_.layers.size());
     auto done = write_head();
@@ -93,6 +96,10 @@ class Writer {
   }
 
   Result<void> write_rows(std::uint32_t layer, Plane plane) {
+    if (places_ != nullptr) {
+      places_->push_back({layer, plane, sink_.bytes()});
+      return sink_.skip(std::uint64_t{count()} * layout_.row_bytes(layer, plane));
+    }
     return for_chunks(layer, plane, [this](TokenRange, std::span<const std::byte> rows) {
       return put_payload(rows);
     });
@@ -125,6 +132,7 @@ class Writer {
   const RowFill& fill_;
   ByteSink& sink_;
   const Progress& progress_;
+  std::vector<RowPlace>* places_ = nullptr;
   std::vector<std::byte> chunk_;
 };
 
@@ -151,6 +159,19 @@ Result<void> write_sequence(const SeqLayout& layout, Tokens tokens, const RowFil
   const auto checked = check_layout(layout, tokens);
   if (!checked) return checked;
   return Writer(layout, tokens, fill, sink, progress).run();
+}
+
+Result<std::vector<RowPlace>> write_frame(const SeqLayout& layout, Tokens tokens, ByteSink& sink) {
+  const auto checked = check_layout(layout, tokens);
+  if (!checked) return tl::unexpected(checked.error());
+  std::vector<RowPlace> places;
+  const RowFill no_rows;
+  const Progress no_progress;
+  Writer writer(layout, tokens, no_rows, sink, no_progress);
+  writer.leave_gaps(places);
+  const auto done = writer.run();
+  if (!done) return tl::unexpected(done.error());
+  return places;
 }
 
 }  // namespace esker::cli::llama

@@ -7,6 +7,7 @@
 #include <esker/result.hpp>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "llama/byte_sink.hpp"
 #include "llama/layout.hpp"
@@ -24,5 +25,17 @@ using RowFill = std::function<Result<void>(std::uint32_t layer, Plane plane, Tok
 [[nodiscard]] Result<void> write_sequence(const SeqLayout& layout, Tokens tokens,
                                           const RowFill& fill, ByteSink& sink,
                                           const Progress& progress = {});
+
+/// Where the rows of one layer and plane belong in a file.
+struct RowPlace {
+  std::uint32_t layer = 0;
+  Plane plane = Plane::key;
+  std::uint64_t offset = 0;
+};
+
+/// Writes everything but the rows and says where those belong: for a file whose rows several
+/// threads put in place. Only for layouts that keep V by rows.
+[[nodiscard]] Result<std::vector<RowPlace>> write_frame(const SeqLayout& layout, Tokens tokens,
+                                                        ByteSink& sink);
 
 }  // namespace esker::cli::llama

@@ -47,9 +47,10 @@ void write_one(Store& store, std::mt19937_64& random, std::vector<Prefix>& held)
   if (held.size() > 5) held.erase(held.begin());
 }
 
-/// Arguments: store, seed. Works until it is killed.
+/// Arguments: store, seed. Says when it begins, and works until it is killed.
 int soak(const Arguments& arguments) {
   std::mt19937_64 random(std::stoul(arguments[1]));
+  say("working");
   for (;;) {
     Store store = need(Store::open(arguments[0]));
     std::vector<Prefix> held;
@@ -114,8 +115,9 @@ TEST_CASE("processes killed at random never leave a wrong byte, a leak or a hang
   std::vector<Child> workers;
   for (int i = 0; i < 4; ++i) workers.push_back(start());
   for (std::uint64_t kills = 0; kills < kills_wanted() / 4; ++kills) {
-    sleep_ms(static_cast<unsigned>(random() % 25));
     Child& victim = workers[random() % workers.size()];
+    victim.hear();
+    sleep_ms(static_cast<unsigned>(random() % 25));
     if (random() % 4 == 0) victim.stop();
     sleep_ms(static_cast<unsigned>(random() % 4));
     REQUIRE(victim.kill() == 128 + SIGKILL);
@@ -170,6 +172,7 @@ TEST_CASE("a reader that holds a prefix keeps its bytes while others are killed 
   for (std::uint64_t seed = 1; seed <= 30 || evicted() == 0; ++seed) {
     REQUIRE(seed < 2'000);
     Child worker("soak", {path, std::to_string(seed)});
+    worker.hear();
     sleep_ms(20);
     REQUIRE(worker.kill() == 128 + SIGKILL);
     REQUIRE(wrong(held, store.geometry(), tokens) == "");
@@ -181,6 +184,7 @@ TEST_CASE("dead processes are cleaned up by whoever needs room, without being as
   const std::string path = dir / "s";
   { const Store store = make_store(path, small_geometry(), small_options(1 * mib)); }
   Child worker("soak", {path, "1"});
+  worker.hear();
   sleep_ms(100);
   Store store = need(Store::open(path));
   worker.kill();

@@ -242,3 +242,30 @@ TEST_CASE("files of a store never exceed its capacity together") {
   CHECK(store.stats().counters.evicted_blocks > 0);
   CHECK(store.stats().file_bytes <= 2 * mib);
 }
+
+TEST_CASE("a store that was moved from answers with misses and errors, never with a crash") {
+  const TempDir dir;
+  Store store = make_store(dir / "s");
+  put(store, prompt(50, 1));
+  const Store moved = std::move(store);
+  CHECK(store.match(prompt(50, 1)) == 0);
+  CHECK(store.lookup(prompt(50, 1)).empty());
+  CHECK(store.reserve(prompt(50, 1)).error().code == Errc::invalid);
+  CHECK(store.paths().error().code == Errc::invalid);
+  CHECK(store.stats().blocks_total == 0);
+  CHECK(store.geometry().layers.empty());
+  CHECK(store.events().empty());
+  CHECK(store.processes().empty());
+  CHECK(get(moved, prompt(50, 1)) == 50);
+}
+
+TEST_CASE("options outside of their names are refused when a store is opened") {
+  const TempDir dir;
+  const Store store = make_store(dir / "s");
+  Options options;
+  options.verify = static_cast<Verify>(77);
+  CHECK(Store::open(dir / "s", options).error().code == Errc::invalid);
+  options = {};
+  options.access = static_cast<Access>(9);
+  CHECK(Store::open(dir / "s", options).error().code == Errc::invalid);
+}

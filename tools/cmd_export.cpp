@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "args.hpp"
@@ -186,6 +187,7 @@ int run(const ExportArgs& args, Output& out) {
   if (!output) return out.fail(place.label, output.error());
 
   const auto done = export_sound(like->layout(), *store, *asked, *output, out);
+  if (!done && done.error().os_error == EPIPE) return code(Exit::pipe_closed);
   if (!done) return out.fail(place.label, done.error());
   if (done->tokens == 0) {
     out.note(place.label, "none of these tokens are stored");

@@ -227,6 +227,12 @@ Result<Superblock> read_superblock(const Directory& directory) {
 }
 
 Result<std::shared_ptr<Core>> attach(const std::string& path, const Options& options) {
+  if (options.access > Access::inspect || options.verify > Verify::never) {
+    return fail(Errc::invalid,
+                path + ": access is " + std::to_string(static_cast<int>(options.access)) +
+                    " and verify is " + std::to_string(static_cast<int>(options.verify)) +
+                    ", allowed are the named values 0…2 and 0…3");
+  }
   auto directory = Directory::open(path);
   if (!directory) return failure_of(directory);
   auto superblock = read_superblock(*directory);

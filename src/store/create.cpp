@@ -103,6 +103,23 @@ struct Request {
   bool made_directory;
 };
 
+/// A store takes its first segment and its control file at once.
+Result<void> check_room(const Directory& directory, const Superblock& plan,
+                        const FileSystemSpace& space) {
+  const std::uint64_t at_once =
+      plan.segment_file_bytes +
+      ControlLayout(plan.max_blocks(), plan.segment_blocks, plan.seats).file_bytes;
+  if (at_once > space.free_bytes) {
+    return fail(Errc::io,
+                directory.path() + ": a store of " + size_text(plan.capacity_bytes) +
+                    " of this geometry takes " + size_text(at_once) + " at once, but only " +
+                    size_text(space.free_bytes) + " are free on this file system; make room or " +
+                    "lower the capacity",
+                ENOSPC);
+  }
+  return {};
+}
+
 /// False: the creator that we waited for has failed and removed its lock file; begin again.
 Result<bool> create_in(const Directory& directory, const Request& request) {
   const Options& options = request.options;
@@ -125,6 +142,7 @@ Result<bool> create_in(const Directory& directory, const Request& request) {
                                {space->free_bytes, on_tmpfs(directory.fd())}, directory.path());
   auto done = [&]() -> Result<void> {
     if (!superblock) return tl::make_unexpected(std::move(superblock).error());
+    if (auto fits = check_room(directory, *superblock, *space); !fits) return fits;
     if (auto sized = lock->file().allocate(lock_bytes::file_bytes); !sized) return sized;
     return write_files(directory, *superblock);
   }();

@@ -39,8 +39,14 @@ Result<void> check_identity(const Core& core, const Geometry& geometry, const Mo
                                       " (the store's first); use a store of its own");
 }
 
+/// A handle of the parent after fork, or one that was moved from: everything is a miss.
+bool unusable(const std::shared_ptr<Core>& core) noexcept {
+  return core == nullptr || core->forked();
+}
+
 template <class F>
 auto when_usable(const std::shared_ptr<Core>& core, bool for_writing, F&& run) -> decltype(run()) {
+  if (core == nullptr) return fail(Errc::invalid, "this Store was moved from");
   if (auto ok = core->usable(for_writing); !ok) return tl::make_unexpected(std::move(ok).error());
   return detail::guarded(std::forward<F>(run));
 }
@@ -108,11 +114,11 @@ Result<void> Store::destroy(const std::string& path) {
 }
 
 std::uint32_t Store::match(Tokens tokens, Namespace name_space) const noexcept {
-  return core_->forked() ? 0 : detail::match(*core_, tokens, name_space);
+  return unusable(core_) ? 0 : detail::match(*core_, tokens, name_space);
 }
 
 Prefix Store::lookup(Tokens tokens, Namespace name_space) const noexcept {
-  if (core_->forked()) return {};
+  if (unusable(core_)) return {};
   detail::PrefixBody* body = detail::lookup(*core_, tokens, name_space);
   return body == nullptr ? Prefix() : Prefix(core_, body);
 }
@@ -140,7 +146,7 @@ Result<Reservation> Store::reserve(Tokens tokens, Namespace name_space) noexcept
 
 std::uint32_t Store::match_keys(std::span<const Key> keys, std::span<bool> found,
                                 Namespace name_space) const noexcept {
-  if (core_->forked() || name_space.size() > detail::max_namespace_bytes) {
+  if (unusable(core_) || name_space.size() > detail::max_namespace_bytes) {
     for (bool& one : found) one = false;
     return 0;
   }
@@ -148,7 +154,7 @@ std::uint32_t Store::match_keys(std::span<const Key> keys, std::span<bool> found
 }
 
 Prefix Store::lookup_keys(std::span<const Key> keys, Namespace name_space) const noexcept {
-  if (core_->forked()) return {};
+  if (unusable(core_)) return {};
   detail::PrefixBody* body = detail::lookup_keys(*core_, keys, name_space);
   return body == nullptr ? Prefix() : Prefix(core_, body);
 }
@@ -204,9 +210,15 @@ Result<void> Store::sync() const {
   });
 }
 
-const Geometry& Store::geometry() const noexcept { return core_->superblock.geometry; }
+const Geometry& Store::geometry() const noexcept {
+  static const Geometry none;
+  return core_ == nullptr ? none : core_->superblock.geometry;
+}
 
-const ModelId& Store::model() const noexcept { return core_->superblock.model; }
+const ModelId& Store::model() const noexcept {
+  static const ModelId none;
+  return core_ == nullptr ? none : core_->superblock.model;
+}
 
 Result<Info> Store::info() const {
   return when_usable(core_, false, [&]() -> Result<Info> {
@@ -215,18 +227,18 @@ Result<Info> Store::info() const {
 }
 
 Stats Store::stats() const noexcept {
-  if (core_->forked()) return {};
+  if (unusable(core_)) return {};
   core_->follow_growth();
   return detail::gather_stats(*core_);
 }
 
 std::vector<Process> Store::processes() const {
-  if (core_->forked()) return {};
+  if (unusable(core_)) return {};
   return detail::list_processes(*core_);
 }
 
 std::vector<Event> Store::events(std::uint64_t since) const {
-  if (core_->forked()) return {};
+  if (unusable(core_)) return {};
   return detail::read_events(core_->control, since);
 }
 

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <vector>
 
+#include "llama/layout.hpp"
+
 namespace esker::cli::llama {
 
 namespace {
@@ -40,6 +42,11 @@ Result<void> append(int fd, const std::string& name, std::span<const std::byte> 
   return {};
 }
 
+bool begins_well(std::span<const std::byte> bytes) {
+  const std::uint32_t magic = sequence_magic;
+  return std::memcmp(bytes.data(), &magic, std::min(bytes.size(), sizeof magic)) == 0;
+}
+
 /// Reads a pipe to its end. Its text may be private, so nothing of it reaches a disk.
 Result<UniqueFd> spool(int pipe, const std::string& name) {
   UniqueFd memory(::memfd_create("esker-input", MFD_CLOEXEC));
@@ -58,9 +65,12 @@ Result<UniqueFd> spool(int pipe, const std::string& name) {
                                           "machine's memory: write them to a file first",
                                           limit));
     }
-    const auto kept =
-        append(memory.get(), name, std::span(buffer).first(static_cast<std::size_t>(n)));
+    const auto piece = std::span(buffer).first(static_cast<std::size_t>(n));
+    const bool first = total == piece.size();
+    const auto kept = append(memory.get(), name, piece);
     if (!kept) return tl::unexpected(kept.error());
+    // What does not begin like a sequence file may never end: the reader will say what is wrong.
+    if (first && !begins_well(piece)) return memory;
   }
 }
 

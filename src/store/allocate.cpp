@@ -51,8 +51,9 @@ std::uint32_t run_length(const Core& core, std::uint32_t first, std::uint32_t mo
   return length;
 }
 
-/// The longest FREE run up to `wanted`, next-fit from this handle's own place.
-FreeRun find_run(Core& core, std::uint32_t wanted, bool polite) noexcept {
+/// The longest FREE run up to `wanted`, next-fit from this handle's own place; the first that is
+/// `enough` ends the search.
+FreeRun find_run(Core& core, std::uint32_t wanted, std::uint32_t enough, bool polite) noexcept {
   const std::uint32_t blocks = core.known_blocks();
   if (blocks == 0) return {};
   const std::uint32_t start =
@@ -60,7 +61,7 @@ FreeRun find_run(Core& core, std::uint32_t wanted, bool polite) noexcept {
   FreeRun best;
   std::uint32_t checked_line = UINT32_MAX;
   bool avoid = false;
-  for (std::uint32_t passed = 0; passed < blocks && best.count < wanted;) {
+  for (std::uint32_t passed = 0; passed < blocks && best.count < enough;) {
     const std::uint32_t at = (start + passed) % blocks;
     if (polite && at / line_blocks != checked_line) {
       checked_line = at / line_blocks;
@@ -96,10 +97,14 @@ std::uint32_t take_run(Core& core, FreeRun run, std::vector<PinnedBlock>& out) {
 
 void take_free(Core& core, std::uint32_t wanted, std::vector<PinnedBlock>& out) {
   for (const bool polite : {true, false}) {
+    // After the whole store was searched once, runs half as long as the longest are taken as they
+    // come: otherwise a fragmented store would be searched again for each of them.
+    std::uint32_t enough = wanted;
     while (out.size() < wanted) {
       const auto missing = static_cast<std::uint32_t>(wanted - out.size());
-      const FreeRun run = find_run(core, missing, polite);
+      const FreeRun run = find_run(core, missing, std::min(enough, missing), polite);
       if (run.count == 0 || take_run(core, run, out) == 0) break;
+      enough = std::max(1U, run.count / 2);
     }
   }
 }

@@ -19,6 +19,14 @@ bool is_segment_name(const std::string& name) {
   return name.size() == 5 && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
+Result<void> foreign_file(const Directory& directory) {
+  auto left = directory.names();
+  if (!left || left->empty()) return {};
+  return fail(Errc::invalid, directory.path() +
+                                 ": the store is gone, but this directory also holds \"" +
+                                 left->front() + "\", which is not Esker's; remove it yourself");
+}
+
 Result<void> remove_segments(const Directory& directory) {
   auto segments = Directory::open_below(directory, file_names::segments);
   if (!segments) return {};
@@ -28,26 +36,23 @@ Result<void> remove_segments(const Directory& directory) {
     if (!is_segment_name(name) && !name.starts_with(file_names::temporary_prefix)) continue;
     if (auto done = segments->remove_file(name); !done) return done;
   }
-  unlinkat(directory.fd(), file_names::segments, AT_REMOVEDIR);
+  if (unlinkat(directory.fd(), file_names::segments, AT_REMOVEDIR) != 0 && errno == ENOTEMPTY) {
+    return foreign_file(*segments);
+  }
   return {};
 }
 
 Result<void> remove_files(const Directory& directory) {
   if (auto done = directory.remove_file(file_names::superblock); !done) return done;
   if (auto done = directory.remove_file(file_names::control); !done) return done;
-  if (auto done = remove_segments(directory); !done) return done;
+  auto segments = remove_segments(directory);
+  if (!segments && segments.error().code != Errc::invalid) return segments;
   if (auto done = directory.remove_file(file_names::cache_tag); !done) return done;
   directory.sweep_temporaries();
   if (auto done = directory.remove_file(file_names::lock); !done) return done;
+  if (!segments) return segments;
   if (rmdir(directory.path().c_str()) == 0 || errno == EBUSY) return {};
-  auto left = directory.names();
-  if (left && !left->empty()) {
-    return fail(Errc::invalid, directory.path() +
-                                   ": the store is gone, but its directory also "
-                                   "holds \"" +
-                                   left->front() + "\", which is not Esker's; remove it yourself");
-  }
-  return {};
+  return foreign_file(directory);
 }
 
 }  // namespace
@@ -61,7 +66,7 @@ Result<void> destroy_store(const std::string& path) {
   auto superblock = read_superblock(*directory);
   const std::uint32_t seats = superblock ? superblock->seats : max_seats;
   // A damaged superblock tells no sharing; the wider one accepts both.
-  const Sharing sharing = superblock ? superblock->sharing : Sharing::owner;
+  const Sharing sharing = superblock ? superblock->sharing : Sharing::group;
   auto lock = LockFile::open(*directory, sharing, true);
   if (!lock) return tl::make_unexpected(std::move(lock).error());
   if (!lock->lock(lock_bytes::init, 1000)) {

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "store/grow.hpp"
+#include "store/guarded.hpp"
 #include "store/retire.hpp"
 #include "store/settle.hpp"
 
@@ -74,6 +75,11 @@ bool occupied(const Core& core, std::uint32_t seat) noexcept {
          static_cast<std::uint32_t>(SeatPhase::empty);
 }
 
+/// Without memory for it nobody is reaped; whoever comes next tries again.
+Result<LockFile> open_lock(const Core& core) noexcept {
+  return guarded([&core] { return LockFile::open(core.directory, core.superblock.sharing); });
+}
+
 bool reap_if_dead(Core& core, const LockFile& lock, std::uint32_t seat) noexcept {
   if (seat == core.seat || !occupied(core, seat)) return false;
   if (!lock.try_lock(lock_bytes::seat + seat)) return false;
@@ -98,7 +104,7 @@ void reap_predecessor(Core& core) noexcept {
 }
 
 std::uint32_t reap_dead(Core& core) noexcept {
-  auto lock = LockFile::open(core.directory, core.superblock.sharing);
+  auto lock = open_lock(core);
   if (!lock) return 0;
   std::uint32_t reaped = 0;
   for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {
@@ -115,7 +121,7 @@ std::uint32_t reap_pinners(Core& core, std::uint32_t line, std::uint64_t wanted)
     const AtomicWord row(core.control.row(seat)[line]);
     if (seat == core.seat || (row.load(std::memory_order_relaxed) & wanted) == 0) continue;
     if (!lock) {
-      auto opened = LockFile::open(core.directory, core.superblock.sharing);
+      auto opened = open_lock(core);
       if (!opened) return reaped;
       lock.emplace(std::move(*opened));
     }

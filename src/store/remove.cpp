@@ -109,6 +109,7 @@ Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, boo
   core.event(EventKind::removed, 0, 0, std::to_string(removed.size()) + " blocks");
   sweep(core);
   freed.pinned_blocks = mark_held(core, removed);
+  freed.reusable_bytes = (freed.blocks - freed.pinned_blocks) * block_bytes;
   auto wiped = wipe_marked(core);
   if (!wiped) return tl::make_unexpected(std::move(wiped).error());
   freed.disk_bytes = *wiped * block_bytes;

@@ -252,3 +252,22 @@ TEST_CASE("a damaged block is not served to an inspecting handle either") {
   const Result<void> copied = prefix.copy(0, Plane::key, {0, prefix.tokens()}, std::span(out));
   CHECK((prefix.tokens() == 32 || !copied));
 }
+
+TEST_CASE("a handle that cannot pin copies, and gives no view that could change under the reader") {
+  const TempDir dir;
+  Store store = make_store(dir / "s");
+  const TokenList tokens = prompt(50, 1);
+  put(store, tokens);
+  Options options;
+  options.access = Access::inspect;
+  const Store inspector = need(Store::open(dir / "s", options));
+  const Prefix prefix = inspector.lookup(tokens);
+  REQUIRE(prefix.tokens() == 50);
+  const auto view = prefix.view(0, Plane::key);
+  REQUIRE_FALSE(view);
+  CHECK(view.error().code == Errc::invalid);
+  need(store.evict(0));
+  put(store, prompt(50, 2));
+  std::vector<std::byte> out(std::size_t{50} * inspector.geometry().row_bytes(0, Plane::key));
+  CHECK_FALSE(prefix.copy(0, Plane::key, {}, std::span(out)));
+}

@@ -161,3 +161,23 @@ TEST_CASE("trim never touches what is stored or pinned") {
   CHECK(get(store, prompt(500, 1)) == 500);
   CHECK(wrong(pinned, store.geometry(), prompt(500, 2)) == "");
 }
+
+TEST_CASE("removing a path also wipes evicted and superseded copies of it, for good") {
+  const TempDir dir;
+  const TokenList tokens = prompt(100, 1);
+  {
+    Store store = make_store(dir / "s");
+    put(store, TokenList(tokens.begin(), tokens.begin() + 90));  // a shorter last block
+    put(store, tokens);
+    need(store.evict(0));
+    put(store, tokens);
+    need(store.remove(std::array{path_of(store, tokens)}));
+    for (const std::uint32_t token : {0u, 50u, 85u, 99u})
+      CHECK(files_with_row(dir / "s", tokens, token) == 0);
+    CHECK(files_with_label(dir / "s", tokens, 48) == 0);
+  }
+  std::filesystem::remove(dir / "s/control");  // what a reboot amounts to
+  const Store store = need(Store::open(dir / "s"));
+  CHECK(need(store.paths()).empty());
+  CHECK(get(store, tokens) == 0);
+}

@@ -269,3 +269,15 @@ TEST_CASE("options outside of their names are refused when a store is opened") {
   options.access = static_cast<Access>(9);
   CHECK(Store::open(dir / "s", options).error().code == Errc::invalid);
 }
+
+TEST_CASE("what a killed creation or destruction left can be destroyed") {
+  const TempDir dir;
+  { const Store store = make_store(dir / "s"); }
+  std::filesystem::remove(dir / "s/esker");
+  CHECK(Store::open(dir / "s").error().code == Errc::missing);
+  CHECK(Store::destroy(dir / "s").has_value());
+  CHECK_FALSE(std::filesystem::exists(dir / "s"));
+  std::filesystem::create_directory(dir / "other");
+  CHECK(Store::destroy(dir / "other").error().code == Errc::missing);
+  CHECK(std::filesystem::exists(dir / "other"));
+}

@@ -57,7 +57,7 @@ constexpr std::uint64_t stride = 1;
 /// Stepping is slow: a handful of deaths each time, more by ESKER_TEST_KILLS.
 std::uint64_t deaths_wanted() {
   const char* wanted = std::getenv("ESKER_TEST_KILLS");
-  constexpr std::uint64_t usual = 6;
+  constexpr std::uint64_t usual = 4;
   return wanted != nullptr ? std::stoul(wanted) / 30 : usual;
 }
 #endif

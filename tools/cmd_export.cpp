@@ -102,13 +102,14 @@ Result<std::uint64_t> write_stream(const llama::SeqLayout& layout, Tokens tokens
   return sink.bytes();
 }
 
-Result<Exported> write_prefix(const llama::SeqLayout& layout, const Prefix& prefix,
+/// A prefix that is not pinned may change while it is read, which only copying notices.
+Result<Exported> write_prefix(const llama::SeqLayout& layout, const Prefix& prefix, bool pinned,
                               std::uint64_t asked, llama::OutputFile& output,
                               const Progress& progress) {
   auto tokens = prefix.token_ids();
   if (!tokens) return tl::make_unexpected(tokens.error());
   tokens->resize(std::min<std::uint64_t>(tokens->size(), asked));
-  const bool in_place = output.seekable() && !layout.values_transposed;
+  const bool in_place = pinned && output.seekable() && !layout.values_transposed;
   const auto bytes = in_place ? write_file(layout, *tokens, prefix, output, progress)
                               : write_stream(layout, *tokens, prefix, output, progress);
   if (!bytes) return tl::make_unexpected(bytes.error());
@@ -117,13 +118,14 @@ Result<Exported> write_prefix(const llama::SeqLayout& layout, const Prefix& pref
 }
 
 /// Exports the longest stored part of `wanted` whose every byte checks.
-Result<Exported> export_sound(const llama::SeqLayout& layout, const Store& store,
+Result<Exported> export_sound(const llama::SeqLayout& layout, const Look& look,
                               const Wanted& wanted, llama::OutputFile& output, Output& out) {
   for (std::uint32_t longest = UINT32_MAX;;) {
-    const Prefix prefix = store.lookup(wanted.tokens, wanted.name_space);
+    const Prefix prefix = look.store.lookup(wanted.tokens, wanted.name_space);
     if (prefix.empty()) return Exported{0, wanted.asked, 0};
     ProgressLine progress(out, "exporting");
-    auto done = write_prefix(layout, prefix, wanted.asked, output, progress.callback());
+    auto done =
+        write_prefix(layout, prefix, look.seated, wanted.asked, output, progress.callback());
     progress.done();
     // A damaged block is never served again, so the next lookup ends before it.
     const bool shorter = prefix.tokens() < longest;
@@ -177,16 +179,16 @@ int run(const ExportArgs& args, Output& out) {
   if (const std::string text = misuse(args, out); !text.empty()) return out.fail(place.label, text);
   const auto like = llama::SeqFile::open(args.like);
   if (!like) return out.fail(place.label, like.error());
-  const auto store = open_to_look(place);
-  if (!store) return out.fail(place.label, store.error());
-  const auto fits = llama::check_fit(*like, store->geometry(), store->model());
+  const auto look = look_at(place);
+  if (!look) return out.fail(place.label, look.error());
+  const auto fits = llama::check_fit(*like, look->store.geometry(), look->store.model());
   if (!fits) return out.fail(place.label, fits.error());
-  const auto asked = wanted(args, *store);
+  const auto asked = wanted(args, look->store);
   if (!asked) return out.fail(place.label, asked.error());
   auto output = llama::OutputFile::create(args.output, args.force);
   if (!output) return out.fail(place.label, output.error());
 
-  const auto done = export_sound(like->layout(), *store, *asked, *output, out);
+  const auto done = export_sound(like->layout(), *look, *asked, *output, out);
   if (!done && done.error().os_error == EPIPE) return code(Exit::pipe_closed);
   if (!done) return out.fail(place.label, done.error());
   if (done->tokens == 0) {

@@ -46,7 +46,8 @@ int run(const PsArgs& args, Output& out) {
   std::erase_if(processes, [self](const Process& process) { return process.pid == self; });
 
   if (processes.empty()) {
-    out.note(place.label, "no process has it open");
+    out.note(place.label, look->seated ? "no process has it open"
+                                       : "whether a process has it open cannot be seen from here");
   } else {
     out.table(process_table(processes, *look, out));
   }

@@ -99,7 +99,8 @@ class Prefix {
   /// Blocks pinned. For a run of opaque keys this is the number of keys found.
   [[nodiscard]] std::uint32_t blocks() const noexcept;
 
-  /// The rows of one layer and plane in place, verified as Options::verify asks.
+  /// The rows of one layer and plane in place, verified as Options::verify asks. `Errc::invalid`
+  /// for Access::inspect, which pins nothing: there only `copy` can tell what it read.
   [[nodiscard]] Result<Runs> view(std::uint32_t layer, Plane plane,
                                   TokenRange range = {}) const noexcept;
 

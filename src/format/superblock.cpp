@@ -23,8 +23,8 @@ bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-Failure bad(std::string_view path, std::string_view field, std::string found,
-            std::string expected) {
+Failure bad(std::string_view path, std::string_view field, const std::string& found,
+            const std::string& expected) {
   return fail_field(Errc::corrupt, path, field, found, expected,
                     "the file is damaged: restore it from a copy, or remove the store");
 }

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "store/evict.hpp"
 #include "store/grow.hpp"
+#include "store/guarded.hpp"
 #include "store/reap.hpp"
 #include "store/retire.hpp"
 
@@ -168,6 +169,13 @@ bool marked_for_wiping(const Core& core, std::uint32_t block) noexcept {
   return (core.control.touch(block).load(std::memory_order_relaxed) & TouchWord::wipe_bit) != 0;
 }
 
+/// It had a life in this boot, or a header of an earlier one.
+bool used_before(const Core& core, std::uint32_t block) noexcept {
+  if (core.word(block, std::memory_order_relaxed).generation != 0) return true;
+  const std::byte* header = core.segments.header(block);
+  return header != nullptr && reinterpret_cast<const BlockHeader*>(header)->magic != 0;
+}
+
 void clear_mark(const Core& core, std::uint32_t block) noexcept {
   core.control.touch(block).fetch_and(~TouchWord::wipe_bit, std::memory_order_relaxed);
 }
@@ -199,8 +207,10 @@ Result<std::vector<PinnedBlock>> allocate(Core& core, std::uint32_t wanted, std:
   }
   while (still() > 0 && grow(core)) take_free(core, wanted, blocks);
   if (still() > 0 && evict_for(core, still()) > 0) take_free(core, wanted, blocks);
-  auto wiped = wipe_headers(core, blocks);
-  if (wiped) wiped = wipe_marked_rows(core, blocks);
+  auto wiped = guarded([&]() -> Result<void> {
+    auto done = wipe_headers(core, blocks);
+    return done ? wipe_marked_rows(core, blocks) : done;
+  });
   if (!wiped) {
     abandon(core, blocks);
     return tl::make_unexpected(std::move(wiped).error());
@@ -227,16 +237,30 @@ Result<void> punch_blocks(const Core& core, const std::vector<PinnedBlock>& bloc
 }
 
 std::vector<PinnedBlock> take_for_punching(Core& core, std::uint32_t first, std::uint32_t end,
-                                           bool only_marked) {
+                                           Wipe which) {
   std::vector<PinnedBlock> blocks;
   blocks.reserve(end - first);
   for (std::uint32_t block = first; block < end; ++block) {
-    if (only_marked && !marked_for_wiping(core, block)) continue;
+    if (which == Wipe::marked && !marked_for_wiping(core, block)) continue;
+    if (which == Wipe::used && !used_before(core, block)) continue;
     if (core.segments.segment_of(block) != nullptr && is_free(core, block)) {
       take_run(core, {block, 1}, blocks);
     }
   }
   return blocks;
+}
+
+Result<void> wipe_free(Core& core, Wipe which) {
+  constexpr std::uint32_t batch_blocks = 256;
+  const std::uint32_t known = core.known_blocks();
+  for (std::uint32_t first = 0; first < known; first += batch_blocks) {
+    std::vector<PinnedBlock> blocks =
+        take_for_punching(core, first, std::min(known, first + batch_blocks), which);
+    auto punched = guarded([&] { return punch_blocks(core, blocks); });
+    abandon(core, blocks);
+    if (!punched) return punched;
+  }
+  return {};
 }
 
 void abandon(Core& core, std::vector<PinnedBlock>& blocks) noexcept {

@@ -17,10 +17,19 @@ namespace esker::detail {
 /// Frees the disk space of reserved blocks, which wipes them; their headers become zero as well.
 [[nodiscard]] Result<void> punch_blocks(const Core& core, const std::vector<PinnedBlock>& blocks);
 
-/// Reserves FREE blocks in [first, end) for a moment, to punch them; `only_marked`: those that were
-/// removed while a reader held them.
+/// Which FREE blocks are punched.
+enum class Wipe : std::uint8_t {
+  marked,  ///< removed while a reader held them
+  used,    ///< those, and all that hold rows or headers of an earlier life
+  all,     ///< to return their disk space
+};
+
+/// Reserves FREE blocks in [first, end) for a moment, to punch them.
 [[nodiscard]] std::vector<PinnedBlock> take_for_punching(Core& core, std::uint32_t first,
-                                                         std::uint32_t end, bool only_marked);
+                                                         std::uint32_t end, Wipe which);
+
+/// Punches FREE blocks of the whole store, a few at a time so that others find room meanwhile.
+[[nodiscard]] Result<void> wipe_free(Core& core, Wipe which);
 
 /// Gives reserved blocks back.
 void abandon(Core& core, std::vector<PinnedBlock>& blocks) noexcept;

@@ -3,6 +3,7 @@
 // 2. The superblock goes first, so that a half destroyed store is no store; `lock` goes last.
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.hpp"
@@ -17,6 +18,17 @@ namespace {
 
 bool is_segment_name(const std::string& name) {
   return name.size() == 5 && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// What a killed creation or destruction leaves: files of a store, but no superblock.
+bool unfinished(const Directory& directory) {
+  auto names = directory.names();
+  if (!names || names->empty()) return false;
+  return std::all_of(names->begin(), names->end(), [](const std::string& name) {
+    return name == file_names::lock || name == file_names::control ||
+           name == file_names::segments || name == file_names::cache_tag ||
+           name.starts_with(file_names::temporary_prefix);
+  });
 }
 
 Result<void> foreign_file(const Directory& directory) {
@@ -60,7 +72,7 @@ Result<void> remove_files(const Directory& directory) {
 Result<void> destroy_store(const std::string& path) {
   auto directory = Directory::open(path);
   if (!directory) return tl::make_unexpected(std::move(directory).error());
-  if (!directory->has(file_names::superblock)) {
+  if (!directory->has(file_names::superblock) && !unfinished(*directory)) {
     return fail(Errc::missing, path + ": no store here (there is no file \"esker\")");
   }
   auto superblock = read_superblock(*directory);

@@ -18,7 +18,4 @@ namespace esker::detail {
 [[nodiscard]] Result<Freed> trim(Core& core, std::uint64_t keep_free_bytes, bool dry_run);
 [[nodiscard]] Result<VerifyReport> verify(Core& core, const Progress& progress);
 
-/// Wipes FREE blocks that were removed while a reader held them. Returns how many.
-[[nodiscard]] Result<std::uint64_t> wipe_marked(Core& core);
-
 }  // namespace esker::detail

@@ -1,9 +1,12 @@
 // Invariants
 // 1. A key block is flat: it hangs under no block, has no children and no parts. A run of keys is
 //    only a list. Keys and token paths never match each other.
+#include <unordered_set>
+
 #include "base/error.hpp"
 #include "index/chain_hash.hpp"
 #include "store/allocate.hpp"
+#include "store/guarded.hpp"
 #include "store/lookup.hpp"
 #include "store/walk.hpp"
 
@@ -35,12 +38,35 @@ Found find_key(Core& core, std::string_view key, std::string_view name_space,
                     BlockKind::key);
 }
 
-/// A key that stands twice in the list is stored once, for its first place.
-bool stands_before(std::span<const std::string_view> keys, std::size_t at) {
-  for (std::size_t i = 0; i < at; ++i) {
-    if (keys[i] == keys[at]) return true;
+Result<void> fill_keys(Core& core, ReservationBody& body, std::span<const std::string_view> keys) {
+  body.keys.assign(keys.begin(), keys.end());
+  body.prompt_tokens = static_cast<std::uint32_t>(keys.size()) * core.block_tokens();
+  body.key_blocks.resize(keys.size());
+  body.block_of.assign(keys.size(), -1);
+  const std::uint64_t root_hash = chain::root(core.superblock.secret, body.name_space);
+  std::vector<std::uint32_t> wanted;
+  std::unordered_set<std::string_view> seen;
+  for (std::uint32_t i = 0; i < keys.size(); ++i) {
+    const Found found = find_key(core, keys[i], body.name_space, root_hash);
+    if (found) {
+      body.key_blocks[i] = found.pinned;
+    } else if (seen.insert(keys[i]).second) {
+      wanted.push_back(i);  // a key that stands twice is stored once, for its first place
+    }
   }
-  return false;
+  auto blocks = allocate(core, static_cast<std::uint32_t>(wanted.size()), UINT32_MAX);
+  if (!blocks) return tl::make_unexpected(std::move(blocks).error());
+  body.blocks = std::move(*blocks);
+  if (body.blocks.size() < wanted.size()) core.count(Counter::short_reservations);
+  for (std::size_t i = 0; i < body.blocks.size(); ++i) {
+    body.block_of[wanted[i]] = static_cast<std::int32_t>(i);
+  }
+  if (!body.blocks.empty()) {
+    body.missing_begin = wanted.front() * core.block_tokens();
+    body.missing_end = (wanted[body.blocks.size() - 1] + 1) * core.block_tokens();
+  }
+  prepare_bookkeeping(core, body);
+  return {};
 }
 
 }  // namespace
@@ -93,36 +119,11 @@ Result<std::unique_ptr<ReservationBody>> reserve_keys(Core& core,
   core.follow_growth();
   auto body = std::make_unique<ReservationBody>();
   body->name_space = name_space;
-  body->keys.assign(keys.begin(), keys.end());
-  body->prompt_tokens = static_cast<std::uint32_t>(keys.size()) * core.block_tokens();
-  body->key_blocks.resize(keys.size());
-  body->block_of.assign(keys.size(), -1);
-  const std::uint64_t root_hash = chain::root(core.superblock.secret, name_space);
-  std::vector<std::uint32_t> wanted;
-  wanted.reserve(keys.size());
-  for (std::uint32_t i = 0; i < keys.size(); ++i) {
-    const Found found = find_key(core, keys[i], name_space, root_hash);
-    if (found) {
-      body->key_blocks[i] = found.pinned;
-    } else if (!stands_before(keys, i)) {
-      wanted.push_back(i);
-    }
-  }
-  auto blocks = allocate(core, static_cast<std::uint32_t>(wanted.size()), UINT32_MAX);
-  if (!blocks) {
+  auto filled = guarded([&] { return fill_keys(core, *body, keys); });
+  if (!filled) {
     abandon(core, *body);
-    return tl::make_unexpected(std::move(blocks).error());
+    return tl::make_unexpected(std::move(filled).error());
   }
-  body->blocks = std::move(*blocks);
-  if (body->blocks.size() < wanted.size()) core.count(Counter::short_reservations);
-  for (std::size_t i = 0; i < body->blocks.size(); ++i) {
-    body->block_of[wanted[i]] = static_cast<std::int32_t>(i);
-  }
-  if (!body->blocks.empty()) {
-    body->missing_begin = wanted.front() * core.block_tokens();
-    body->missing_end = (wanted[body->blocks.size() - 1] + 1) * core.block_tokens();
-  }
-  prepare_bookkeeping(core, *body);
   core.count(Counter::reserved_tokens, std::uint64_t{body->blocks.size()} * core.block_tokens());
   return body;
 }

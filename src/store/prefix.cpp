@@ -97,6 +97,11 @@ std::uint32_t Prefix::blocks() const noexcept {
 Result<Runs> Prefix::view(std::uint32_t layer, Plane plane, TokenRange range) const noexcept {
   return detail::guarded([&]() -> Result<Runs> {
     if (body_ == nullptr) return tl::make_unexpected(empty_prefix().error());
+    if (core_->options.access == Access::inspect) {
+      return fail(Errc::invalid,
+                  "view: a handle with Access::inspect pins nothing, so the bytes could change "
+                  "under it; use copy");
+    }
     auto selection = select(*core_, *body_, layer, plane, range);
     if (!selection) return tl::make_unexpected(std::move(selection).error());
     const std::uint32_t block_tokens = body_->block_tokens;

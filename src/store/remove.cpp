@@ -74,15 +74,6 @@ std::uint64_t mark_held(const Core& core, const std::vector<ScannedBlock>& remov
 
 }  // namespace
 
-Result<std::uint64_t> wipe_marked(Core& core) {
-  std::vector<PinnedBlock> blocks = take_for_punching(core, 0, core.known_blocks(), true);
-  const std::uint64_t count = blocks.size();
-  auto punched = punch_blocks(core, blocks);
-  abandon(core, blocks);
-  if (!punched) return tl::make_unexpected(std::move(punched).error());
-  return count;
-}
-
 Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, bool dry_run) {
   const std::vector<ScannedBlock> blocks = scan_trie(core);
   std::vector<bool> doomed(blocks.size());
@@ -95,8 +86,8 @@ Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, boo
   std::vector<ScannedBlock> removed;
   for (std::size_t i = blocks.size(); i-- > 0;) {
     if (!doomed[i]) continue;
-    if (!dry_run && !retire_scanned(core, blocks[i])) continue;
     if (!dry_run) mark(core, blocks[i].block);
+    if (!dry_run && !retire_scanned(core, blocks[i])) continue;
     removed.push_back(blocks[i]);
   }
   freed.blocks = removed.size();
@@ -110,9 +101,11 @@ Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, boo
   sweep(core);
   freed.pinned_blocks = mark_held(core, removed);
   freed.reusable_bytes = (freed.blocks - freed.pinned_blocks) * block_bytes;
-  auto wiped = wipe_marked(core);
+  // Evicted and superseded copies of the same rows lie in FREE blocks, and a rebuild would find
+  // them.
+  auto wiped = wipe_free(core, Wipe::used);
   if (!wiped) return tl::make_unexpected(std::move(wiped).error());
-  freed.disk_bytes = *wiped * block_bytes;
+  freed.disk_bytes = freed.reusable_bytes;
   return freed;
 }
 

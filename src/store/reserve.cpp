@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "store/allocate.hpp"
+#include "store/guarded.hpp"
 #include "store/lookup.hpp"
 #include "store/walk.hpp"
 
@@ -88,13 +89,7 @@ Result<std::unique_ptr<ReservationBody>> reserve(Core& core, Tokens tokens,
   body->tokens.assign(tokens.begin(), tokens.end());
   body->prompt_tokens = static_cast<std::uint32_t>(tokens.size());
   // The label spans of the walk come from the body's copy, which outlives the call.
-  Result<void> filled;
-  try {
-    filled = fill(core, *body, body->tokens);
-  } catch (const std::bad_alloc&) {
-    abandon(core, *body);
-    throw;
-  }
+  auto filled = guarded([&] { return fill(core, *body, body->tokens); });
   if (!filled) {
     abandon(core, *body);
     return tl::make_unexpected(std::move(filled).error());

@@ -1,6 +1,7 @@
 // Invariants
 // 1. This file only checks whether the handle may be used, and hands over: what happens stands in
 //    the files beside it.
+#include <cerrno>
 #include <esker/store.hpp>
 
 #include "base/error.hpp"
@@ -68,8 +69,10 @@ Result<Store> Store::create(const std::string& path, const Geometry& geometry, c
       return tl::make_unexpected(std::move(made).error());
     }
     auto opened = open(path, geometry, model, options);
-    // A store that could not be opened once, say for want of disk, would only be in the way.
-    if (!opened) static_cast<void>(detail::destroy_store(path));
+    // A store that finds no disk for its control file would only be in the way.
+    if (!opened && opened.error().os_error == ENOSPC) {
+      static_cast<void>(detail::destroy_store(path));
+    }
     return opened;
   });
 }

@@ -51,7 +51,8 @@ Result<Freed> trim(Core& core, std::uint64_t keep_free_bytes, bool dry_run) {
     return freed;
   }
   sweep(core);
-  if (auto wiped = wipe_marked(core); !wiped) return tl::make_unexpected(std::move(wiped).error());
+  if (auto wiped = wipe_free(core, Wipe::marked); !wiped)
+    return tl::make_unexpected(std::move(wiped).error());
   const std::uint64_t before = allocated_bytes(core);
   const std::uint32_t known = core.known_blocks();
   for (std::uint32_t first = 0; first < known; first += batch_blocks) {
@@ -59,7 +60,7 @@ Result<Freed> trim(Core& core, std::uint64_t keep_free_bytes, bool dry_run) {
     if (!space) return tl::make_unexpected(std::move(space).error());
     if (space->free_bytes >= keep_free_bytes) break;
     std::vector<PinnedBlock> blocks =
-        take_for_punching(core, first, std::min(known, first + batch_blocks), false);
+        take_for_punching(core, first, std::min(known, first + batch_blocks), Wipe::all);
     freed.blocks += blocks.size();
     auto punched = punch_blocks(core, blocks);
     abandon(core, blocks);

@@ -67,6 +67,7 @@ enum class Step : std::uint8_t { stepped, missed, out_of_memory };
 
 /// Goes on to a block that was found under the position.
 Step step_to(Core& core, const Found& found, Walk& out, PrefixBody& body) noexcept {
+  if (!found) return Step::missed;
   if (!append(core, body, found, core.block_tokens())) return Step::out_of_memory;
   out.position.parent = found.header->node();
   out.position.hash = found.header->chain_hash;
@@ -90,8 +91,8 @@ Step walk_whole(Core& core, Tokens rest, Walk& out, PrefixBody& body) noexcept {
     for (std::size_t i = 0; i < now; ++i) {
       const auto label = label_of(rest.subspan(i * block_tokens, block_tokens));
       const Found found = find_label(core, out.position, hashes[i], label, BlockKind::tokens);
-      if (!found) return Step::missed;
-      if (step_to(core, found, out, body) != Step::stepped) return Step::out_of_memory;
+      const Step step = step_to(core, found, out, body);
+      if (step != Step::stepped) return step;
     }
     rest = rest.subspan(now * block_tokens);
     whole_left -= now;
@@ -180,7 +181,7 @@ bool walk(Core& core, Tokens tokens, std::string_view name_space, PrefixBody& bo
     if (out.partial.common < block_tokens) return true;
     // Published between the two looks, and whole: go on from there. Each round is a step.
     const Found whole = std::exchange(out.partial, Partial{}).found;
-    if (step_to(core, whole, out, body) == Step::out_of_memory) return false;
+    if (step_to(core, whole, out, body) != Step::stepped) return false;
   }
 }
 

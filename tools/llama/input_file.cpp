@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -42,9 +43,12 @@ Result<void> append(int fd, const std::string& name, std::span<const std::byte> 
   return {};
 }
 
+/// Like one of the two kinds of file that are read here.
 bool begins_well(std::span<const std::byte> bytes) {
-  const std::uint32_t magic = sequence_magic;
-  return std::memcmp(bytes.data(), &magic, std::min(bytes.size(), sizeof magic)) == 0;
+  constexpr std::array<std::uint32_t, 2> magics{sequence_magic, gguf_magic};
+  return std::any_of(magics.begin(), magics.end(), [bytes](std::uint32_t magic) {
+    return std::memcmp(bytes.data(), &magic, std::min(bytes.size(), sizeof magic)) == 0;
+  });
 }
 
 /// Reads a pipe to its end. Its text may be private, so nothing of it reaches a disk.
@@ -69,7 +73,7 @@ Result<UniqueFd> spool(int pipe, const std::string& name) {
     const bool first = total == piece.size();
     const auto kept = append(memory.get(), name, piece);
     if (!kept) return tl::unexpected(kept.error());
-    // What does not begin like a sequence file may never end: the reader will say what is wrong.
+    // What begins like neither may never end: the reader will say what is wrong.
     if (first && !begins_well(piece)) return memory;
   }
 }

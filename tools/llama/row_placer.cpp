@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -91,8 +92,12 @@ Result<void> place_rows(const Prefix& prefix, std::uint32_t tokens,
   const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1U, max_threads);
   {
     std::vector<std::jthread> others;
-    for (unsigned i = 1; i < cores && i < places.size(); ++i) {
-      others.emplace_back([&placer] { placer.work({}); });
+    try {
+      for (unsigned i = 1; i < cores && i < places.size(); ++i) {
+        others.emplace_back([&placer] { placer.work({}); });
+      }
+    } catch (const std::system_error&) {
+      // No more threads to be had: those that there are do all of it.
     }
     placer.work(progress);
   }

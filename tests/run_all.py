@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -62,7 +63,10 @@ class Tally:
 
 
 class Step:
-    """One command whose output goes to a log file."""
+    """One command whose output goes to a log file. Its processes end with this one."""
+
+    running = set()
+    stopped = False
 
     def __init__(self, log):
         self.log = log
@@ -71,6 +75,8 @@ class Step:
 
     def run(self, command, env=None, cwd=ROOT, timeout_s=HANG_S):
         """The exit code and the output; 124 after a hang, 127 when the command is not there."""
+        if Step.stopped:
+            return 130, ""
         started = time.monotonic()
         with open(self.log, "wb") as out:
             try:
@@ -80,18 +86,31 @@ class Step:
             except OSError as error:
                 out.write(f"{command[0]}: {error}\n".encode())
                 return 127, self.text()
+            Step.running.add(process.pid)
             try:
                 code = process.wait(timeout_s)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 out.write(f"\nended after {timeout_s} s\n".encode())
                 code = 124
+            Step.running.discard(process.pid)
         self.seconds = time.monotonic() - started
         return code, self.text()
 
     def text(self):
         return self.log.read_text(errors="replace")
+
+    @classmethod
+    def stop_all(cls, number, _frame):
+        """Ctrl-C, or the end asked for: nothing is started any more, and what runs is ended."""
+        cls.stopped = True
+        for group in list(cls.running):
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has just ended by itself
+        sys.exit(128 + number)
 
 
 def catch2_counts(code, output, total):
@@ -255,6 +274,8 @@ def main():
     parser.add_argument("--only", choices=["release", "sanitized", "narrow", "static"],
                         help="one part of it, while working; the default is everything")
     only = parser.parse_args().only
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, Step.stop_all)
     started = time.monotonic()
     tally = Tally()
     shutil.rmtree(ROOT / "build" / "check-logs", ignore_errors=True)

@@ -9,8 +9,8 @@ namespace esker {
 enum class Access : std::uint8_t {
   write,    ///< everything
   read,     ///< look up and copy; takes a seat and pins, so it needs write permission on the files
-  inspect,  ///< for tools and read-only mounts: no seat, no pin, nothing is written. `copy` verifies
-            ///< every time, since others may recycle a block at any moment; there are no views.
+  inspect,  ///< for tools and read-only mounts: no seat, no pin, nothing is written. `copy`
+            ///< verifies every time, since others may recycle a block; there are no views.
 };
 
 /// When the payload checksum of a block is compared. Headers are always proved.

@@ -54,7 +54,7 @@ struct Options {
 
   Sharing sharing = Sharing::owner;
 
-  /// How many handles can be open at a time, 1…4,095. Each costs 2 bits per block.
+  /// How many handles can be open at a time, 1…4,095. Each costs a bit per block.
   std::uint32_t seats = 128;
 
   /// Size of one segment file; 0 chooses capacity/64 within 64 MiB…16 GiB (tmpfs: 256 MiB at most).

@@ -32,7 +32,8 @@ struct RowSink {
 
 /// A lazy range of runs: as few as the placement allows, one when all blocks are adjacent.
 /// Threads:  a value; iterate it where you like while the Prefix lives.
-/// Lifetime: borrows from the Prefix that made it.
+/// Lifetime: borrows from the Prefix that made it. Name it before you iterate: in
+///           `for (run : prefix.view(…).value())` it would be gone.
 /// Errors:   none.
 /// Cost:     nothing is allocated; each step looks at the next blocks only.
 class Runs {

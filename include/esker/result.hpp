@@ -36,7 +36,8 @@ struct Error {
   std::string message;  ///< names file, field, found and expected, and what to do
 };
 
-/// A value or an Error. `value()` throws `tl::bad_expected_access`, for those who like exceptions.
+/// A value or an Error. `value()` throws `tl::bad_expected_access`, for those who like exceptions
+/// (not for `Result<void>`, whose `value()` Debian's tl::expected 1.0.0 lacks).
 template <class T>
 using Result = tl::expected<T, Error>;
 

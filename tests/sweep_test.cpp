@@ -50,24 +50,19 @@ int run_operation(const Arguments& arguments) {
 
 const RoleName operation_role("operation", &run_operation);
 
+/// Every system call is a place to die at; under AddressSanitizer, where starting a process takes
+/// ten times as long, every seventh.
 #ifdef __SANITIZE_ADDRESS__
-constexpr std::uint64_t stride = 5;  // starting a process takes ten times as long
+constexpr std::uint64_t stride = 7;
 #else
 constexpr std::uint64_t stride = 1;
+
 /// Stepping is slow: a handful of deaths each time, more by ESKER_TEST_KILLS.
 std::uint64_t deaths_wanted() {
   const char* wanted = std::getenv("ESKER_TEST_KILLS");
   constexpr std::uint64_t usual = 4;
   return wanted != nullptr ? std::stoul(wanted) / 30 : usual;
 }
-#endif
-
-/// Every system call is a place to die at; under AddressSanitizer, where a process starts ten times
-/// slower, every seventh.
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::uint64_t stride = 7;
-#else
-constexpr std::uint64_t stride = 1;
 #endif
 
 /// Begins anew: otherwise what was stored along the way makes every later step longer.

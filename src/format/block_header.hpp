@@ -20,6 +20,13 @@ struct NodeId {
   [[nodiscard]] constexpr bool root() const noexcept { return random == 0 && counter == 0; }
 };
 
+/// For tables by node id in memory.
+struct NodeHash {
+  std::size_t operator()(const NodeId& id) const noexcept {
+    return id.random ^ (id.counter * 0x9E37'79B9'7F4A'7C15U);
+  }
+};
+
 /// Never renumber.
 enum class BlockKind : std::uint8_t { tokens = 1, key = 2 };
 

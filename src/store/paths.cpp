@@ -13,12 +13,6 @@ namespace esker::detail {
 
 namespace {
 
-struct NodeHash {
-  std::size_t operator()(const NodeId& id) const noexcept {
-    return id.random ^ (id.counter * 0x9E37'79B9'7F4A'7C15U);
-  }
-};
-
 std::uint32_t pins_of(const Core& core, std::uint32_t block) {
   std::uint32_t pins = 0;
   for (std::uint32_t seat = 0; seat < core.control.seats_in_use(); ++seat) {

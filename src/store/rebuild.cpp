@@ -40,12 +40,6 @@ struct Entry {
   bool has_children = false;
 };
 
-struct NodeHash {
-  std::size_t operator()(const NodeId& id) const noexcept {
-    return id.random ^ (id.counter * 0x9E37'79B9'7F4A'7C15U);
-  }
-};
-
 const BlockHeader& header_at(const Core& core, std::uint32_t block) {
   return *reinterpret_cast<const BlockHeader*>(core.segments.header(block));
 }

@@ -33,9 +33,7 @@ Result<void> check_empty(const Directory& directory) {
   if (!names) return tl::make_unexpected(std::move(names).error());
   const bool begun = std::find(names->begin(), names->end(), file_names::lock) != names->end();
   for (const std::string& name : *names) {
-    const bool ours = begun && (name == file_names::lock || name == file_names::segments ||
-                                name == file_names::cache_tag || name == file_names::control ||
-                                name.starts_with(file_names::temporary_prefix));
+    const bool ours = begun && is_unfinished_part(name);
     if (!ours && name != "lost+found") {
       return fail_field(Errc::invalid, directory.path(), "the directory",
                         "not empty (" + name + ")", "empty or new",
@@ -152,6 +150,11 @@ Result<bool> create_in(const Directory& directory, const Request& request) {
 }
 
 }  // namespace
+
+bool is_unfinished_part(const std::string& name) {
+  return name == file_names::lock || name == file_names::control || name == file_names::segments ||
+         name == file_names::cache_tag || name.starts_with(file_names::temporary_prefix);
+}
 
 Result<void> create_store(const std::string& path, const Geometry& geometry, const ModelId& model,
                           const Options& options) {

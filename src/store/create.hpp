@@ -11,6 +11,10 @@ namespace esker::detail {
 [[nodiscard]] Result<void> create_store(const std::string& path, const Geometry& geometry,
                                         const ModelId& model, const Options& options);
 
+/// True for what stands at the top of a store besides the superblock: what a killed creation or
+/// destruction may leave.
+[[nodiscard]] bool is_unfinished_part(const std::string& name);
+
 /// Removes the files of a store that nobody has open.
 [[nodiscard]] Result<void> destroy_store(const std::string& path);
 

@@ -24,11 +24,7 @@ bool is_segment_name(const std::string& name) {
 bool unfinished(const Directory& directory) {
   auto names = directory.names();
   if (!names || names->empty()) return false;
-  return std::all_of(names->begin(), names->end(), [](const std::string& name) {
-    return name == file_names::lock || name == file_names::control ||
-           name == file_names::segments || name == file_names::cache_tag ||
-           name.starts_with(file_names::temporary_prefix);
-  });
+  return std::all_of(names->begin(), names->end(), is_unfinished_part);
 }
 
 Result<void> foreign_file(const Directory& directory) {

@@ -64,6 +64,8 @@ struct Geometry {
   [[nodiscard]] std::uint64_t block_bytes() const noexcept;  ///< token_bytes() × block_tokens
   /// One line that says how `other` differs, or "" when both are equal.
   [[nodiscard]] std::string difference(const Geometry& other) const;
+  /// The same for layers, rows and dtype alone: two shapes may cut tokens into other blocks.
+  [[nodiscard]] std::string row_difference(const Geometry& other) const;
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };

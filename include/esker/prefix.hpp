@@ -13,6 +13,7 @@ namespace esker {
 
 namespace detail {
 class Core;
+class SessionState;
 struct PrefixBody;
 }  // namespace detail
 
@@ -31,9 +32,9 @@ struct RowSink {
 };
 
 /// A lazy range of runs: as few as the placement allows, one when all blocks are adjacent.
-/// Threads:  a value; iterate it where you like while the Prefix lives.
-/// Lifetime: borrows from the Prefix that made it. Name it before you iterate: in
-///           `for (run : prefix.view(…).value())` it would be gone.
+/// Threads:  a value; iterate it where you like while its source lives.
+/// Lifetime: borrows from the Prefix, Session or KvCache that made it. Name it before you iterate:
+///           in `for (run : prefix.view(…).value())` it would be gone.
 /// Errors:   none.
 /// Cost:     nothing is allocated; each step looks at the next blocks only.
 class Runs {
@@ -69,13 +70,16 @@ class Runs {
   [[nodiscard]] iterator end() const noexcept;
 
  private:
+  friend class KvCache;
   friend class Prefix;
+  friend class Session;
   [[nodiscard]] Run run_at(std::uint32_t token) const noexcept;
 
   const detail::Core* core_ = nullptr;
-  const detail::PrefixBody* body_ = nullptr;
+  const detail::PrefixBody* body_ = nullptr;  ///< the rows below those of `last_`
   std::uint32_t plane_ = 0;
   TokenRange range_{0, 0};
+  Run last_{{UINT32_MAX, UINT32_MAX}, {}};  ///< rows in one piece, from its first token on
 };
 
 /// The longest stored path for some tokens: pinned, immutable, empty when it is a miss.
@@ -99,6 +103,11 @@ class Prefix {
   [[nodiscard]] std::uint32_t tokens() const noexcept;
   /// Blocks pinned. For a run of opaque keys this is the number of keys found.
   [[nodiscard]] std::uint32_t blocks() const noexcept;
+  /// Of the store that it comes from; without layers when it is empty.
+  [[nodiscard]] const Geometry& geometry() const noexcept;
+
+  /// Lets go of everything behind the first `tokens` tokens. Never extends.
+  void shorten(std::uint32_t tokens) noexcept;
 
   /// The rows of one layer and plane in place, verified as Options::verify asks. `Errc::invalid`
   /// for Access::inspect, which pins nothing: there only `copy` can tell what it read.
@@ -125,6 +134,9 @@ class Prefix {
  private:
   friend class Store;
   friend class Reservation;
+  friend class Session;
+  friend class detail::SessionState;
+  friend class KvCache;
   Prefix(std::shared_ptr<detail::Core> core, detail::PrefixBody* body) noexcept;
   void release() noexcept;
 

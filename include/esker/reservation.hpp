@@ -61,6 +61,7 @@ class Reservation {
   [[nodiscard]] Result<Prefix> publish() && noexcept;
 
  private:
+  friend class Session;
   friend class Store;
   Reservation(std::shared_ptr<detail::Core> core, detail::ReservationBody* body) noexcept;
   void drop() noexcept;

@@ -125,9 +125,10 @@ struct PathInfo {
   std::uint64_t own_bytes = 0;  ///< blocks that no other path shares
   std::uint64_t published_unix_ns = 0;
   std::uint64_t last_used_unix_ns = 0;
-  std::uint32_t pins = 0;  ///< handles that pin the leaf
-  bool key = false;        ///< an opaque key block
-  std::string name_space;  ///< the namespace's bytes as they are
+  std::uint32_t pins = 0;             ///< handles that pin the leaf
+  bool key = false;                   ///< an opaque key block
+  std::string name_space;             ///< the namespace's bytes as they are
+  std::vector<std::string> sessions;  ///< whose tokens end on this path
 };
 
 /// What `Store::remove`, `evict` and `trim` did, or would do.

@@ -116,7 +116,7 @@ std::uint64_t Geometry::token_bytes() const noexcept {
 
 std::uint64_t Geometry::block_bytes() const noexcept { return token_bytes() * block_tokens; }
 
-std::string Geometry::difference(const Geometry& other) const {
+std::string Geometry::row_difference(const Geometry& other) const {
   if (layers.size() != other.layers.size()) {
     return "layers: " + std::to_string(layers.size()) + " and " +
            std::to_string(other.layers.size());
@@ -130,6 +130,11 @@ std::string Geometry::difference(const Geometry& other) const {
            rows(other.layers[i]);
   }
   if (dtype != other.dtype) return "dtype: " + dtype + " and " + other.dtype;
+  return {};
+}
+
+std::string Geometry::difference(const Geometry& other) const {
+  if (std::string rows = row_difference(other); !rows.empty()) return rows;
   if (block_tokens != other.block_tokens) {
     return "block_tokens: " + std::to_string(block_tokens) + " and " +
            std::to_string(other.block_tokens);

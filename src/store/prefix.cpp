@@ -94,6 +94,22 @@ std::uint32_t Prefix::blocks() const noexcept {
   return body_ == nullptr ? 0 : static_cast<std::uint32_t>(body_->blocks.size());
 }
 
+const Geometry& Prefix::geometry() const noexcept {
+  static const Geometry none;
+  return body_ == nullptr ? none : core_->superblock.geometry;
+}
+
+void Prefix::shorten(std::uint32_t tokens) noexcept {
+  if (body_ == nullptr || tokens >= body_->tokens || core_->forked()) return;
+  const std::size_t blocks = detail::div_ceil(tokens, body_->block_tokens);
+  for (std::size_t i = blocks; i < body_->blocks.size(); ++i) {
+    core_->pins.unpin(body_->blocks[i].block);
+  }
+  body_->blocks.resize(blocks);
+  body_->tokens = tokens;
+  if (tokens == 0) release();
+}
+
 Result<Runs> Prefix::view(std::uint32_t layer, Plane plane, TokenRange range) const noexcept {
   return detail::guarded([&]() -> Result<Runs> {
     if (body_ == nullptr) return tl::make_unexpected(empty_prefix().error());
@@ -202,21 +218,27 @@ std::uint64_t Prefix::path() const noexcept {
 
 Run Runs::run_at(std::uint32_t token) const noexcept {
   if (token >= range_.end) return Run{{range_.end, range_.end}, {}};
+  if (token >= last_.tokens.begin) {
+    const std::size_t row_bytes = last_.bytes.size() / last_.tokens.size();
+    const std::size_t skipped = (token - last_.tokens.begin) * row_bytes;
+    return Run{{token, range_.end}, last_.bytes.subspan(skipped, (range_.end - token) * row_bytes)};
+  }
   const std::uint32_t block_tokens = body_->block_tokens;
   std::size_t index = token / block_tokens;
   const std::uint32_t in_block = token % block_tokens;
   const std::uint32_t row_bytes = core_->segments.layout().planes()[plane_].row_bytes;
   const std::byte* first =
       core_->segments.rows(body_->blocks[index].block, plane_) + std::size_t{in_block} * row_bytes;
-  std::uint32_t end = std::min(range_.end, token - in_block + block_tokens);
-  while (end < range_.end) {
+  const std::uint32_t stop = std::min(range_.end, last_.tokens.begin);
+  std::uint32_t end = std::min(stop, token - in_block + block_tokens);
+  while (end < stop) {
     const detail::PinnedBlock& now = body_->blocks[index];
     const detail::PinnedBlock& next = body_->blocks[index + 1];
     if (next.block != now.block + 1 ||
         core_->segments.segment_of(next.block) != core_->segments.segment_of(now.block)) {
       break;
     }
-    end = std::min(range_.end, end + block_tokens);
+    end = std::min(stop, end + block_tokens);
     ++index;
   }
   return Run{{token, end}, {first, std::size_t{end - token} * row_bytes}};

@@ -63,7 +63,7 @@ TEST_CASE("every token that was saved survives SIGKILL at any moment", "[session
   std::uint32_t acknowledged = 0;
   for (int round = 0; round < 12; ++round) {
     Child child("talk_until_killed", {dir / "store"});
-    for (int i = 0; i <= round % 4; ++i) acknowledged = std::stoul(child.hear());
+    for (int i = 0; i <= round % 4; ++i) acknowledged = static_cast<std::uint32_t>(std::stoul(child.hear()));
     sleep_ms(static_cast<unsigned>(round));
     child.kill();
     Store store = need(Store::open(dir / "store"));

@@ -29,8 +29,8 @@ int talk_until_killed(const Arguments& arguments) {
   Store store = need(Store::open(arguments.at(0)));
   Session session = need(Session::resume(store, "alice"));
   const TokenList words = prompt(4000, 77);
-  for (std::uint32_t at = session.tokens(); at + 13 < words.size(); at += 13) {
-    talk(session, Tokens(words).subspan(at, 13));
+  for (std::uint32_t at = session.tokens(); at < words.size(); ++at) {
+    talk(session, Tokens(words).subspan(at, 1));
     need(session.save());
     say(std::to_string(session.tokens()));
   }
@@ -111,7 +111,7 @@ TEST_CASE("who saves over another handle's turn is told so", "[session]") {
 TEST_CASE("one thousand branches of 8,000 tokens share one token file and cost no data",
           "[session]") {
   const TempDir dir;
-  Store store = make_store(dir / "store", tiny_geometry(16), small_options(64 * mib));
+  Store store = make_store(dir / "store", small_geometry(), small_options(512 * mib));
   Session trunk = saved_session(store, "trunk", prompt(8000, 4));
   const std::uint64_t blocks = store.stats().blocks_ready;
   for (int i = 0; i < 1000; ++i) need(trunk.fork("branch " + std::to_string(i)));
@@ -314,14 +314,14 @@ TEST_CASE("engine state is offered only for exactly the tokens it belongs to", "
   SECTION("a branch has it too, and a damaged one is named") {
     Session branch = need(chat.fork("branch"));
     CHECK(need(branch.attachment("window")) == state);
+    std::string file;
     for (const auto& entry : fs::directory_iterator(dir / "store/sessions")) {
-      if (entry.path().filename().string().starts_with("alice.window")) {
-        fs::copy_file(entry.path(), dir / "copy");
-        fs::remove(entry.path());
-        fs::copy_file(dir / "copy", entry.path());
-        flip_byte(entry.path(), 5000);
-      }
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("alice.") && name.ends_with(".window.state")) file = entry.path();
     }
+    fs::rename(file, dir / "copy");  // the branch has the same file
+    fs::copy_file(dir / "copy", file);
+    flip_byte(file, 5000);
     auto damaged = chat.attachment("window");
     REQUIRE(!damaged);
     CHECK(damaged.error().code == Errc::corrupt);

@@ -36,9 +36,9 @@ struct LayerEntry {
 
 /// Rows [begin, end) of a layer, as one span each, held still for as long as this lives.
 /// Threads:  read it from any; let it go in the thread that got it.
-/// Lifetime: holds the cache's read lock: writers wait, and new readers stand back for a moment when
-///           a writer waits. A thread that holds one cannot write (`Errc::invalid`). Moved from, it
-///           is empty and holds nothing.
+/// Lifetime: holds the cache's read lock: writers wait, and new readers stand back for a moment
+///           when a writer waits. A thread that holds one cannot write (`Errc::invalid`). Moved
+///           from, it is empty and holds nothing.
 /// Errors:   none.
 /// Cost:     one lock to take, one to let go.
 class LayerRange {

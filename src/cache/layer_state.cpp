@@ -2,8 +2,8 @@
 // 1. `rows_` guards rows and bits: shared to read them, exclusive to write. `length_` is stored
 //    below the exclusive lock only and never falls, so whoever loads it may read that many rows.
 // 2. `open_` only grows; the memory for all positions is there from the start and never moves.
-// 3. A thread never waits for a lock that its own range keeps: writers ask first, readers pass the
-//    gate by.
+// 3. A thread never waits for a lock that its own range keeps: writers ask first, readers that are
+//    inside already do not stand back for a waiting writer, and the others only for a while.
 // 4. In a forked child no lock is touched. The memory is a private copy there and is unmapped.
 #include "cache/layer_state.hpp"
 
@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 #include <esker/geometry.hpp>
+#include <thread>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -22,7 +23,7 @@ namespace esker::detail {
 
 namespace {
 
-// A waiting writer keeps new readers back for so long. It must not be for ever: a thread may hold
+// A waiting writer keeps each new reader back for so long, not for ever: a thread may hold
 // a range while it waits for another thread that wants one.
 constexpr std::chrono::milliseconds writers_turn{20};
 
@@ -88,11 +89,18 @@ bool LayerState::hold() noexcept {
   const bool again = held_by_this_thread();
   if (!HeldRanges::add(serial_)) return false;
   // The system's lock lets readers in before writers, which could keep a writer out for ever. So
-  // readers queue at a gate that a waiting writer closes; a thread that is inside already passes.
-  std::unique_lock gate(gate_, std::defer_lock);
-  if (!again) static_cast<void>(gate.try_lock_for(writers_turn));
+  // readers stand back while one waits; a thread that is inside already does not.
+  if (!again && waiting_writers_.load(std::memory_order_relaxed) > 0) stand_back();
   rows_.lock_shared();
   return true;
+}
+
+void LayerState::stand_back() const noexcept {
+  const auto end = std::chrono::steady_clock::now() + writers_turn;
+  while (waiting_writers_.load(std::memory_order_relaxed) > 0 &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
 }
 
 void LayerState::let_go() noexcept {
@@ -102,8 +110,10 @@ void LayerState::let_go() noexcept {
 }
 
 std::unique_lock<std::shared_mutex> LayerState::lock_for_writing() {
-  const std::lock_guard gate(gate_);
-  return std::unique_lock(rows_);
+  waiting_writers_.fetch_add(1, std::memory_order_relaxed);
+  std::unique_lock lock(rows_);
+  waiting_writers_.fetch_sub(1, std::memory_order_relaxed);
+  return lock;
 }
 
 void LayerState::put(const LayerEntry& entry) noexcept {

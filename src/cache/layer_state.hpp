@@ -53,6 +53,7 @@ class LayerState {
  private:
   LayerState(LayerShape shape, std::size_t row_bytes) noexcept;
   [[nodiscard]] Result<void> take_memory();
+  void stand_back() const noexcept;
 
   const LayerShape shape_;
   const std::size_t row_bytes_;
@@ -64,7 +65,7 @@ class LayerState {
   std::uint64_t* written_ = nullptr;  ///< a bit per token
   std::atomic<std::uint32_t> open_{0};
   std::atomic<std::uint32_t> length_{0};
-  std::timed_mutex gate_;  ///< see `hold`
+  std::atomic<std::uint32_t> waiting_writers_{0};
   std::shared_mutex rows_;
 };
 

@@ -36,7 +36,9 @@ struct LayerEntry {
 
 /// Rows [begin, end) of a layer, as one span each, held still for as long as this lives.
 /// Threads:  read it from any; let it go in the thread that got it.
-/// Lifetime: holds the cache's read lock: writers wait. A thread must not write while it holds one.
+/// Lifetime: holds the cache's read lock: writers wait, and new readers stand back for a moment
+///           when a writer waits. A thread that holds one cannot write (`Errc::invalid`). Moved
+///           from, it is empty and holds nothing.
 /// Errors:   none.
 /// Cost:     one lock to take, one to let go.
 class LayerRange {
@@ -68,6 +70,7 @@ class LayerRange {
 /// Lifetime: the rows live as long as a handle or a range. In private memory, of this process only:
 ///           in a forked child every call answers `Errc::forked`.
 /// Errors:   `Errc::invalid` names the value and what is allowed; a refused call changes nothing.
+///           A handle that was moved from answers `Errc::invalid`, and lengths of 0.
 /// Cost:     memory for `max_tokens` is taken once, as address space; pages when they are written.
 ///           Rows never move.
 class LayerCache {
@@ -86,7 +89,7 @@ class LayerCache {
   /// stays. Readers see all of it or nothing.
   [[nodiscard]] Result<void> write_batch(std::span<const LayerEntry> entries);
 
-  /// The rows of one token that was written.
+  /// The rows of one token that was written; `Errc::invalid` for any other.
   [[nodiscard]] Result<LayerRange> read(std::uint32_t token) const;
   /// Rows [begin, end). `begin` beyond `end`, or `end` beyond `length()`, is `Errc::invalid`; an
   /// empty range is fine.

@@ -1,6 +1,7 @@
 // Invariants
 // 1. The short path of `store` makes no system call and no allocation and writes nothing but the
-//    two rows and one count; every reason not to take it is found again, and named, on the long one.
+//    two rows and one count; every reason not to take it is found again, and named, on the long
+//    one.
 // 2. Nothing is written before all arguments were checked.
 #include <algorithm>
 #include <cstring>

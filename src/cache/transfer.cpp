@@ -20,7 +20,7 @@ using detail::fail;
 using detail::number;
 using detail::with_cache;
 
-/// So many bytes of one plane are made ready, then copied: fresh pages are still in the CPU's cache.
+/// So many bytes are made ready, then copied: fresh pages are still in the CPU's cache.
 constexpr std::uint64_t load_step_bytes = std::uint64_t{8} << 20;
 
 std::span<const std::byte> committed(const CacheCore& core, const CachePlane& plane,

@@ -29,6 +29,10 @@ class LockFile {
 
   [[nodiscard]] static Result<LockFile> open(const Directory& store, Sharing sharing,
                                              bool create = false);
+  /// Takes over a descriptor that stands in the lock registry.
+  [[nodiscard]] static LockFile over(File registered) noexcept {
+    return LockFile(std::move(registered));
+  }
 
   [[nodiscard]] bool try_lock(std::uint64_t byte) const noexcept;
   /// Polls until `deadline_ms` from now; false when somebody else still holds the byte.

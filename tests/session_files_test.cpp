@@ -63,7 +63,8 @@ TEST_CASE("every token that was saved survives SIGKILL at any moment", "[session
   std::uint32_t acknowledged = 0;
   for (int round = 0; round < 12; ++round) {
     Child child("talk_until_killed", {dir / "store"});
-    for (int i = 0; i <= round % 4; ++i) acknowledged = static_cast<std::uint32_t>(std::stoul(child.hear()));
+    for (int i = 0; i <= round % 4; ++i)
+      acknowledged = static_cast<std::uint32_t>(std::stoul(child.hear()));
     sleep_ms(static_cast<unsigned>(round));
     child.kill();
     Store store = need(Store::open(dir / "store"));
@@ -220,9 +221,8 @@ TEST_CASE("a session is renamed with all that it has", "[session]") {
 TEST_CASE("a name that cannot be one is refused", "[session]") {
   const TempDir dir;
   Store store = make_store(dir / "store");
-  for (const std::string& name :
-       {std::string(), std::string(65, 'a'), std::string("a\nb"), std::string("\xFF\xFE"),
-        std::string("a\0b", 3)}) {
+  for (const std::string& name : {std::string(), std::string(65, 'a'), std::string("a\nb"),
+                                  std::string("\xFF\xFE"), std::string("a\0b", 3)}) {
     CHECK(Session::create(store, name).error().code == Errc::invalid);
   }
   CHECK(Session::resume(store, "nobody").error().code == Errc::missing);

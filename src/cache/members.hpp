@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "cache/core.hpp"
-#include "store/guarded.hpp"
+#include "base/guarded.hpp"
 
 namespace esker::detail {
 

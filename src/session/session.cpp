@@ -7,8 +7,8 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "session/session_state.hpp"
-#include "store/guarded.hpp"
 #include "store/kept.hpp"
 #include "store/lookup.hpp"
 #include "store/session_paths.hpp"

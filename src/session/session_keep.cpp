@@ -6,8 +6,8 @@
 #include <esker/store.hpp>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "session/session_state.hpp"
-#include "store/guarded.hpp"
 #include "store/kept.hpp"
 #include "store/session_paths.hpp"
 

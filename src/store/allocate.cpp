@@ -11,9 +11,9 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "store/evict.hpp"
 #include "store/grow.hpp"
-#include "store/guarded.hpp"
 #include "store/reap.hpp"
 #include "store/retire.hpp"
 

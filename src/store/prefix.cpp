@@ -6,7 +6,7 @@
 #include <esker/prefix.hpp>
 
 #include "base/error.hpp"
-#include "store/guarded.hpp"
+#include "base/guarded.hpp"
 #include "store/payload.hpp"
 #include "store/walk.hpp"
 

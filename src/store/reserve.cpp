@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "store/allocate.hpp"
-#include "store/guarded.hpp"
 #include "store/lookup.hpp"
 #include "store/sequence.hpp"
 #include "store/walk.hpp"

@@ -42,7 +42,9 @@ Json to_json(const Value& value) { return std::visit(ToJson{}, value.data); }
 
 Json with_schema(std::string_view command, Object fields) {
   Json document;
-  document["schema"] = fmt::format("esker.{}/1", command);
+  std::string kind(command);
+  std::replace(kind.begin(), kind.end(), ' ', '-');
+  document["schema"] = fmt::format("esker.{}/1", kind);
   for (auto& [name, value] : fields) document[name] = to_json(value);
   return document;
 }
@@ -52,12 +54,16 @@ std::string dumped(const Json& document, int indent) {
   return document.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// Names and notes come from other processes: no escape sequence may reach the terminal.
+/// Names and notes come from other processes: no escape sequence may reach the terminal, be its
+/// introducer a byte or one of U+0080 to U+009F.
 std::string harmless(std::string_view text) {
-  std::string out(text);
-  for (char& letter : out) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (byte < 0x20 || byte == 0x7F) letter = '?';
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    const bool c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;
+    out += c1 || byte < 0x20 || byte == 0x7F ? '?' : text[i];
+    if (c1) ++i;
   }
   return out;
 }
@@ -90,6 +96,17 @@ std::vector<std::size_t> column_widths(const Table& table) {
 }
 
 }  // namespace
+
+void drop_empty_columns(Table& table) {
+  for (std::size_t column = table.columns.size(); column-- > 1;) {
+    const bool empty = std::all_of(table.rows.begin(), table.rows.end(),
+                                   [&](const auto& row) { return row[column].text.empty(); });
+    if (!empty) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    table.columns.erase(table.columns.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+  }
+}
 
 Exit exit_for(Errc errc) noexcept {
   switch (errc) {

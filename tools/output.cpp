@@ -54,16 +54,31 @@ std::string dumped(const Json& document, int indent) {
   return document.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
+/// The bytes of the letter that `text` begins with: 1 to 4, or 0 where that is no UTF-8.
+std::size_t letter_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  constexpr std::size_t by_high_bits[] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 3, 4};
+  const std::size_t bytes = by_high_bits[byte(0) >> 4U];
+  if (bytes > text.size()) return 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+  }
+  return bytes;
+}
+
 /// Names and notes come from other processes: no escape sequence may reach the terminal, be its
-/// introducer a byte or one of U+0080 to U+009F.
+/// introducer a byte or one of the letters U+0080 to U+009F.
 std::string harmless(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
-    const bool c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;
-    out += c1 || byte < 0x20 || byte == 0x7F ? '?' : text[i];
-    if (c1) ++i;
+  while (!text.empty()) {
+    const std::size_t bytes = letter_bytes(text);
+    const std::string_view letter = text.substr(0, std::max<std::size_t>(bytes, 1));
+    const auto first = static_cast<unsigned char>(letter.front());
+    const auto last = static_cast<unsigned char>(letter.back());
+    const bool control =
+        bytes == 1 ? first < 0x20 || first == 0x7F : bytes == 2 && first == 0xC2 && last < 0xA0;
+    out += bytes == 0 || control ? "?" : letter;
+    text.remove_prefix(letter.size());
   }
   return out;
 }
@@ -89,7 +104,7 @@ std::vector<std::size_t> column_widths(const Table& table) {
   for (const Column& column : table.columns) widths.push_back(width(column.title));
   for (const auto& row : table.rows) {
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
-      widths[i] = std::max(widths[i], width(row[i].text));
+      widths[i] = std::max(widths[i], width(harmless(row[i].text)));
     }
   }
   return widths;

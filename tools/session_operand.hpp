@@ -11,9 +11,7 @@
 
 namespace esker::cli {
 
-/// Gives an `Errc::missing` for the session `name` the names that may have been meant, or says how
-/// to see them. Anything else stays as it is.
-[[nodiscard]] Error with_session_hint(const Store& store, std::string_view name, Error error);
+// A session that is not there is `Errc::missing`, with the name that may have been meant.
 
 /// What is known of one session, also of a damaged one.
 [[nodiscard]] Result<SessionInfo> find_session(const Store& store, const std::string& name);
@@ -21,7 +19,7 @@ namespace esker::cli {
 /// Opens a session of `store` to change it.
 [[nodiscard]] Result<Session> resume_session(Store& store, const std::string& name);
 
-/// The sessions of these names, each once. One that is not there is an error.
+/// The sessions of these names, each once.
 [[nodiscard]] Result<std::vector<SessionInfo>> find_sessions(const Store& store,
                                                              std::span<const std::string> names);
 

@@ -87,7 +87,8 @@ _esker() {
       ;;
     export)
       own=('--format[kind of file]:format:(llama)' '--like[a file of the server]:file:_files'
-        $prompt '--session[what is reusable of it]:name:' '(-o --output)'{-o,--output}'[file to write]:file:_files'
+        $prompt '--session[what is reusable of it]:name:'
+        '(-o --output)'{-o,--output}'[file to write]:file:_files'
         '(-f --force)'{-f,--force}'[replace it]')
       ;;
     create)

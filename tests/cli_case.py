@@ -14,6 +14,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BINARY = os.environ.get("ESKER_BIN", str(ROOT / "build" / "tools" / "esker"))
+ATTACH_STATE = os.environ.get("ESKER_ATTACH_STATE", str(ROOT / "build" / "tests" / "attach_state"))
 SLOT = ROOT / "tests" / "golden" / "slots" / "dense-tiny.slot"
 SLOT_TOKENS = 188
 BLOCK_TOKENS = 32

@@ -1,8 +1,9 @@
 """What the cases on sessions share."""
 
 import struct
+import subprocess
 
-from cli_case import SLOT, SLOT_TOKENS, CliCase, slot_ids
+from cli_case import ATTACH_STATE, HANG_S, SLOT, SLOT_TOKENS, CliCase, slot_ids
 
 NAME = "support 17"
 
@@ -31,6 +32,10 @@ class SessionCase(CliCase):
         answer = self.esker("session", verb, *words, "--json", code=code, **more).json
         self.assertEqual(answer["schema"], f"esker.session-{verb}/1")
         return answer
+
+    def attach(self, label, text, name=NAME):
+        subprocess.run([ATTACH_STATE, self.home / "chat", name, label, text], check=True,
+                       timeout=HANG_S)
 
     def show(self, name=NAME, code=0):
         return self.session("show", "chat", name, code=code)

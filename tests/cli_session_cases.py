@@ -59,6 +59,34 @@ class SessionLookTest(SessionCase):
         self.assertEqual(found["path"], self.paths()[0]["path"])
         self.assertRegex(found["last_used"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
+    def test_show_tells_which_engine_state_can_be_used(self):
+        self.create()
+        self.keep()
+        self.attach("sampler", "x" * 2000)
+        entry = {"label": "sampler", "position": 188, "bytes": 2000, "available": True,
+                 "damage": None}
+        self.assertEqual(self.show()["attachments"], [entry])
+        self.assertRegex(self.esker("session", "show", "chat", NAME).out,
+                         r"(?m)^sampler +188 +2.0 KiB +yes$")
+        self.esker("session", "fork", "chat", NAME, "branch")
+        self.assertEqual(self.show("branch")["attachments"], [entry])
+        self.esker("evict", "chat", "--to", "0")
+        self.assertEqual(self.show()["attachments"], [{**entry, "available": False}])
+        self.assertRegex(self.esker("session", "show", "chat", NAME).out,
+                         r"(?m)^sampler +188 +2.0 KiB +no$")
+
+    def test_engine_state_that_is_damaged_is_named_beside_a_good_session(self):
+        self.create()
+        self.keep()
+        before = self.files()
+        self.attach("sampler", "x" * 2000)
+        for file in self.files() - before:
+            if b"x" * 2000 in file.read_bytes():
+                file.write_bytes(file.read_bytes().replace(b"x" * 2000, b"y" + b"x" * 1999))
+        found = self.show()
+        self.assertEqual((found["damage"], found["reusable_tokens"]), (None, 188))
+        self.assertFalse(found["attachments"][0]["available"])
+
     def test_ls_of_a_store_names_the_sessions_of_a_path(self):
         self.filled()
         self.assertNotIn("SESSIONS", self.esker("ls", "chat").out)

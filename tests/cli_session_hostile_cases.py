@@ -136,9 +136,14 @@ class SessionDamageTest(SessionCase):
         (folder / "directory").mkdir()
         (folder / "loop").symlink_to("loop")
         os.mkfifo(folder / "fifo")
-        names = [n for n in self.names() if n in ("good", "bad")]
-        self.assertEqual(names, ["bad", "good"])
+        (folder / "misspelt name.session").write_bytes(self.own[0].read_bytes())
+        found = {s["name"]: s["damage"] for s in self.session("ls", "chat")["sessions"]}
+        self.assertEqual([name for name, damage in found.items() if not damage], ["bad", "good"])
         self.assertEqual(self.show("good")["reusable_tokens"], 188)
+        for name in [name for name, damage in found.items() if damage]:
+            self.session("rm", "chat", name)
+        self.assertEqual(self.names(), ["bad", "good"])
+        self.assertTrue((folder / "notes.txt").exists())
 
 
 class SessionStreamTest(SessionCase):

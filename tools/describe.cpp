@@ -85,19 +85,17 @@ void show_freed(Output& out, std::string_view verb, std::string_view what, const
 }
 
 Object freed_value(const StorePlace& place, const Freed& freed, bool dry_run) {
-  return {{"store", place.label},
-          {"dry_run", dry_run},
-          {"paths", freed.paths},
-          {"blocks", freed.blocks},
-          {"reusable_bytes", freed.reusable_bytes},
-          {"disk_bytes", freed.disk_bytes},
-          {"pinned_blocks", freed.pinned_blocks}};
+  return {{"store", place.label},           {"dry_run", dry_run},
+          {"blocks", freed.blocks},         {"reusable_bytes", freed.reusable_bytes},
+          {"disk_bytes", freed.disk_bytes}, {"pinned_blocks", freed.pinned_blocks}};
 }
 
 void show_freed(Output& out, const StorePlace& place, std::string_view verb, const Freed& freed,
                 bool dry_run) {
   show_freed(out, verb, freed.paths == 0 ? "" : format_items(freed.paths, "path"), freed, dry_run);
-  out.json(freed_value(place, freed, dry_run));
+  Object fields = freed_value(place, freed, dry_run);
+  fields.emplace_back("paths", freed.paths);
+  out.json(std::move(fields));
 }
 
 }  // namespace esker::cli

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <esker/session.hpp>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "describe.hpp"
 #include "session_operand.hpp"
@@ -125,27 +125,46 @@ Result<ImportedSession> fill(Session& session, const llama::SeqFile& file,
   return imported;
 }
 
+/// The session to fill, and whether it is a new one. Another process may make it first.
+Result<std::pair<Session, bool>> open_session(Store& store, Namespace name_space,
+                                              const SessionChange& change) {
+  const auto metadata = parse_entries(change.entries);
+  if (!metadata) return tl::make_unexpected(metadata.error());
+  auto continues = can_continue(store, name_space, change.name);
+  if (!continues) return tl::make_unexpected(continues.error());
+  if (!*continues) {
+    auto made = start(store, name_space, change, *metadata);
+    if (made) return std::pair(std::move(*made), true);
+    continues = can_continue(store, name_space, change.name);
+    if (!continues || !*continues) return tl::make_unexpected(made.error());
+  }
+  auto session = resume(store, change, *metadata);
+  if (!session) return tl::make_unexpected(session.error());
+  return std::pair(std::move(*session), false);
+}
+
+/// Removes a session that was made for nothing, unless another process has saved it since. If it
+/// cannot be removed, the error that led here still says more.
+void forget_unused(Store& store, const std::string& name) {
+  const auto info = Session::describe(store, name);
+  if (!info || info->tokens != 0 || info->revision > 1) return;
+  const std::array<std::string, 1> names{name};
+  static_cast<void>(Session::remove(store, names));
+}
+
 }  // namespace
 
 Result<ImportedSession> import_session(const llama::SeqFile& file, Store& store,
                                        Namespace name_space, const SessionChange& change,
                                        const Progress& progress) {
-  auto metadata = parse_entries(change.entries);
-  if (!metadata) return tl::make_unexpected(metadata.error());
-  const auto continues = can_continue(store, name_space, change.name);
-  if (!continues) return tl::make_unexpected(continues.error());
-  Result<ImportedSession> imported;
-  {
-    auto session = *continues ? resume(store, change, *metadata)
-                              : start(store, name_space, change, std::move(*metadata));
-    if (!session) return tl::make_unexpected(session.error());
-    imported = fill(*session, file, progress);
-  }
-  if (imported) imported->is_new = !*continues;
-  if (!imported && !*continues) {
-    // It was made for nothing. If it cannot be removed, the first error still says more.
-    const std::array<std::string, 1> name{change.name};
-    static_cast<void>(Session::remove(store, name));
+  auto opened = open_session(store, name_space, change);
+  if (!opened) return tl::make_unexpected(opened.error());
+  const bool is_new = opened->second;
+  auto imported = fill(opened->first, file, progress);
+  if (imported) {
+    imported->is_new = is_new;
+  } else if (is_new) {
+    forget_unused(store, change.name);
   }
   return imported;
 }

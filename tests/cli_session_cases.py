@@ -78,14 +78,18 @@ class SessionLookTest(SessionCase):
     def test_engine_state_that_is_damaged_is_named_beside_a_good_session(self):
         self.create()
         self.keep()
-        before = self.files()
         self.attach("sampler", "x" * 2000)
-        for file in self.files() - before:
-            if b"x" * 2000 in file.read_bytes():
-                file.write_bytes(file.read_bytes().replace(b"x" * 2000, b"y" + b"x" * 1999))
-        found = self.show()
-        self.assertEqual((found["damage"], found["reusable_tokens"]), (None, 188))
-        self.assertFalse(found["attachments"][0]["available"])
+        (file,) = [f for f in self.files() if b"x" * 2000 in f.read_bytes()]
+        whole = file.read_bytes()
+        for data in (whole[:-1], b"\xa5" * len(whole), b"", whole[:40] + b"\xff" + whole[41:]):
+            file.write_bytes(data)
+            found = self.show()
+            self.assertEqual((found["damage"], found["reusable_tokens"]), (None, 188))
+            (state,) = found["attachments"]
+            self.assertEqual((state["label"], state["available"]), ("sampler", False))
+            self.assertIn(file.name, state["damage"])
+            self.assertRegex(self.esker("session", "show", "chat", NAME).out,
+                             r"(?m)^sampler .* damaged: ")
 
     def test_ls_of_a_store_names_the_sessions_of_a_path(self):
         self.filled()

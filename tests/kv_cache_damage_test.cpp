@@ -210,6 +210,28 @@ TEST_CASE("after a power cut a cache holds the tokens of its last sync, and neve
   CHECK(whole > rounds / 10);
 }
 
+TEST_CASE("rows that an older sync knew never stand for those that the last one knew", "[cache]") {
+  const TempDir dir;
+  const std::string path = dir / "cache";
+  KvCache cache = need(KvCache::create(path, cache_geometry(), 64));
+  Sequence first;
+  need(append(cache, first, 40, 1));
+  need(cache.sync());
+  Sequence second = first;
+  second.truncate(10);
+  need(cache.truncate(10));
+  need(append(cache, second, 20, 2));
+  need(cache.sync());
+  // The rows of the first sync once more, and the disk has them; then the power goes.
+  need(cache.truncate(10));
+  Sequence again(std::vector<std::uint64_t>(first.states().begin(), first.states().begin() + 10));
+  need(append(cache, again, 30, 1));
+  write_private(dir / "copy", read_file(path));
+  const Sequence found = opened(dir / "copy");
+  CHECK(found.tokens() == 10);
+  CHECK(found.shares(second, 10));
+}
+
 TEST_CASE("a cache with any byte of its pages flipped is refused by name, or right and no longer",
           "[cache]") {
   const TempDir dir;

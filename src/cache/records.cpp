@@ -62,8 +62,10 @@ CacheFile::Recovered CacheFile::recover() noexcept {
       cache_table_checksum({sums, newest.length}, newest.sequence) == newest.table_checksum;
   const std::uint32_t proved = whole ? proved_by(newer) : 0;
   // All of the newer one is there: it counts, though the older one may know tokens beyond, which
-  // were dropped in between.
-  if (whole && proved == newest.length) return {proved, newer};
+  // were dropped in between. A sync that was finished counts alone: what does not match it was
+  // overwritten since, and rows that match an older record may belong to other tokens.
+  const bool synced = newest.kind == static_cast<std::uint32_t>(CacheRecordKind::sync);
+  if (whole && (synced || proved == newest.length)) return {proved, newer};
   const std::uint32_t proved_before = proved_by(older);
   if (whole && proved >= proved_before) return {proved, newer};
   if (records_[static_cast<std::size_t>(older)].sequence == 0) return {0, -1};

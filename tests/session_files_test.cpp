@@ -154,7 +154,18 @@ TEST_CASE("a damaged session is reported by name and hides no other", "[session]
   auto broken = Session::resume(store, "bob");
   REQUIRE(!broken);
   CHECK(broken.error().code == Errc::corrupt);
+  const VerifyReport report = need(store.verify());
+  CHECK(report.sessions == 2);
+  REQUIRE(report.damage.size() == 1);
+  CHECK(report.damage[0].what.find("bob.session") != std::string::npos);
   need(Session::remove(store, std::vector<std::string>{"bob"}));
+  CHECK(need(Session::list(store)).size() == 2);
+  CHECK(need(store.verify()).damage.empty());
+  write_file(dir / "store/sessions/a b.session", std::vector<std::byte>(100));
+  const std::vector<SessionInfo> listed = need(Session::list(store));
+  REQUIRE(listed.size() == 3);
+  CHECK(!listed[0].damage.empty());
+  need(Session::remove(store, std::vector<std::string>{listed[0].name}));
   CHECK(need(Session::list(store)).size() == 2);
   CHECK(need(Session::resume(store, "alice")).reusable() == 20);
 }
@@ -322,6 +333,11 @@ TEST_CASE("engine state is offered only for exactly the tokens it belongs to", "
     fs::rename(file, dir / "copy");  // the branch has the same file
     fs::copy_file(dir / "copy", file);
     flip_byte(file, 5000);
+    const SessionInfo info = described(store, "alice");
+    REQUIRE(info.attachments.size() == 1);
+    CHECK_FALSE(info.attachments[0].available);
+    CHECK(info.attachments[0].damage.find("window") != std::string::npos);
+    CHECK(need(store.verify()).damage.size() == 1);
     auto damaged = chat.attachment("window");
     REQUIRE(!damaged);
     CHECK(damaged.error().code == Errc::corrupt);

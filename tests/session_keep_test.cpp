@@ -93,6 +93,7 @@ TEST_CASE("no more is kept than the limit, and what is beyond it says full", "[s
   talk(one, prompt(48, 8));
   CHECK(need(one.info()).kept_tokens == 64);
   CHECK(store.stats().blocks_kept == 4);
+  CHECK(one.keep(3 * block_bytes).error().code == Errc::full);
   need(two.keep(8 * block_bytes));
   CHECK(store.stats().blocks_kept == 7);
 }

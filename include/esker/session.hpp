@@ -39,7 +39,7 @@ class Session {
   [[nodiscard]] static Result<Session> resume(Store& store, std::string_view name);
   /// All sessions by name, the damaged ones included, with what is reusable of each.
   [[nodiscard]] static Result<std::vector<SessionInfo>> list(const Store& store);
-  /// One of them, also a damaged one.
+  /// One of them, also a damaged one; here the bytes of its attachments are checked as well.
   [[nodiscard]] static Result<SessionInfo> describe(const Store& store, std::string_view name);
   /// Forgets sessions: their files, and the blocks that no other session and no other path uses,
   /// wiped. All names are checked first. A damaged session can be removed as well.

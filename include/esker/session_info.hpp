@@ -29,7 +29,7 @@ struct AttachmentInfo {
   std::uint32_t position = 0;  ///< tokens that it belongs to
   std::uint64_t bytes = 0;
   bool available = false;  ///< same tokens, all of them reusable
-  std::string damage;      ///< what is wrong with its file, or ""
+  std::string damage;      ///< what is wrong with its file, or ""; lists look at headers only
 };
 
 /// What is known of a session.

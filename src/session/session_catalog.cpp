@@ -42,6 +42,13 @@ Result<void> refuse_taken(const detail::SessionFiles& files, std::string_view na
                                  "\" exists already; resume it, remove it, or choose another name");
 }
 
+/// A session, or a file that is listed among them though no name of a session leads to it.
+bool listed(const detail::SessionFiles& files, const std::string& name) {
+  if (files.has(name)) return true;
+  auto now = files.names();
+  return now && std::find(now->begin(), now->end(), name) != now->end();
+}
+
 /// The session that goes on under a new name: what is written of it.
 detail::SessionRecord branch_of(const detail::SessionState& parent, std::string_view name) {
   detail::SessionRecord child = parent.record;
@@ -151,7 +158,7 @@ Result<std::vector<SessionInfo>> Session::list(const Store& store) {
     std::vector<SessionInfo> all;
     for (const std::string& name : *names) {
       // One that was removed since is no damage.
-      if (!files->has(name)) continue;
+      if (!listed(*files, name)) continue;
       all.push_back(detail::describe_session(*store.core_, *files, name));
     }
     return all;
@@ -163,8 +170,16 @@ Result<SessionInfo> Session::describe(const Store& store, std::string_view name)
     if (auto ok = usable(store.core_, false); !ok) return failure_of(ok);
     auto files = detail::session_files(*store.core_, false);
     if (!files) return failure_of(files);
-    if (!files->has(name)) return no_session(*store.core_, name);
-    return detail::describe_session(*store.core_, *files, std::string(name));
+    if (!listed(*files, std::string(name))) return no_session(*store.core_, name);
+    SessionInfo info = detail::describe_session(*store.core_, *files, std::string(name));
+    for (AttachmentInfo& attachment : info.attachments) {
+      if (!attachment.damage.empty()) continue;
+      auto state = files->state(name, attachment.label);
+      if (state) continue;
+      attachment.damage = std::move(state).error().message;
+      attachment.available = false;
+    }
+    return info;
   });
 }
 
@@ -180,7 +195,7 @@ Result<Freed> Session::remove(Store& store, std::span<const std::string> names, 
     std::vector<detail::SessionRecord> gone;
     std::vector<detail::SessionRecord> staying;
     for (const std::string& name : names) {
-      if (!files.has(name)) return no_session(core, name);
+      if (!listed(files, name)) return no_session(core, name);
     }
     for (const std::string& name : *all) {
       auto record = files.read(name);

@@ -51,7 +51,7 @@ Result<void> Session::keep(std::uint64_t max_bytes) {
     const std::uint64_t kept = detail::kept_blocks(core);
     const std::uint64_t block_bytes = core.superblock.geometry.block_bytes();
     const std::uint64_t limit = detail::keep_limit(core, max_bytes);
-    if (more > 0 && (kept + more) * block_bytes > limit) {
+    if ((kept + more) * block_bytes > limit) {
       return fail(Errc::full, "session \"" + state_->record.name + "\": keeping it takes " +
                                   detail::size_text(more * block_bytes) + ", " +
                                   detail::size_text(kept * block_bytes) +

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "store/house.hpp"
+#include "store/session_paths.hpp"
 
 namespace esker::detail {
 
@@ -22,6 +23,7 @@ class Verifier {
     core_.follow_growth();
     check_superblock();
     check_segments();
+    check_sessions();
     const std::uint64_t total = ready_bytes();
     for (std::uint32_t block = 0; block < core_.known_blocks(); ++block) {
       check_block(block);
@@ -71,6 +73,32 @@ class Verifier {
         found(path, index * core_.superblock.segment_blocks,
               path + ": another file than the one that is in use");
       }
+    }
+  }
+
+  void check_sessions() {
+    const std::string path = core_.directory.path() + "/" + file_names::sessions;
+    auto files = session_files(core_, false);
+    if (!files) return found(path, 0, files.error().message);
+    auto names = files->names();
+    if (!names) return found(path, 0, names.error().message);
+    for (const std::string& name : *names) {
+      const std::size_t before = report_.damage.size();
+      check_session(*files, name, path);
+      if (report_.damage.size() == before) ++report_.sessions;
+    }
+  }
+
+  void check_session(const SessionFiles& files, const std::string& name, const std::string& path) {
+    // One that was removed meanwhile is no finding.
+    const auto judge_error = [&](const Error& error) {
+      if (error.code != Errc::missing) found(path, 0, error.message);
+    };
+    if (auto record = files.read(name); !record) return judge_error(record.error());
+    auto attachments = files.attachments(name);
+    if (!attachments) return judge_error(attachments.error());
+    for (const auto& [record, damage] : *attachments) {
+      if (auto state = files.state(name, record.label); !state) judge_error(state.error());
     }
   }
 

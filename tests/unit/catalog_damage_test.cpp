@@ -1,4 +1,7 @@
+#include <random>
+
 #include "catalog_forge.hpp"
+#include "format/session_file.hpp"
 
 using namespace esker;
 using namespace esker::test;
@@ -318,4 +321,36 @@ TEST_CASE("the files of another store are told from damage by its uuid", "[catal
   REQUIRE_FALSE(read);
   CHECK(read.error().code == Errc::corrupt);
   CHECK_THAT(read.error().message, contains("uuid is 5a5a") && contains("another store"));
+}
+
+TEST_CASE("files of random changes under right checksums are read or refused, and never harm",
+          "[catalog]") {
+  std::mt19937_64 random(20'240'607);
+  const auto place = Catalog::place();
+  const std::vector<std::byte> good = session_by_hand();
+  std::uint64_t refused = 0;
+  std::uint64_t taken = 0;
+  for (int round = 0; round < 50'000; ++round) {
+    std::vector<std::byte> file = good;
+    for (std::uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
+      // Behind magic, versions and uuid: with those wrong there is nothing more to find.
+      const std::size_t at = 48 + random() % (file.size() - 48);
+      const std::uint64_t value = random();
+      const std::size_t bytes = std::min<std::size_t>(random() % 8 + 1, file.size() - at);
+      std::memcpy(file.data() + at, &value, bytes);
+    }
+    if (random() % 4 == 0) file.resize(192 + random() % 64);
+    seal_session(file);
+    const auto read = detail::decode_session(file, {place.uuid, "chat.session"});
+    if (!read) {
+      ++refused;
+      REQUIRE(read.error().code == Errc::corrupt);
+      continue;
+    }
+    // What is accepted means exactly these bytes.
+    ++taken;
+    REQUIRE(detail::encode_session(*read, place.uuid) == file);
+  }
+  CHECK(refused > 10'000);
+  CHECK(taken > 100);
 }

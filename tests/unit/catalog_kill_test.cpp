@@ -175,6 +175,7 @@ TEST_CASE("readers without a lock see every session whole while it is written", 
   std::atomic<std::uint64_t> reads = 0;
   std::atomic<std::uint64_t> wrong = 0;
   std::vector<std::thread> readers;
+  readers.reserve(2);
   for (int i = 0; i < 2; ++i) {
     readers.emplace_back([&] {
       while (!stop) {

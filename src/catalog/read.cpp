@@ -47,6 +47,8 @@ Result<void> finish_directory(const Directory& directory, Sharing sharing) {
 
 }  // namespace
 
+SessionFiles::SessionFiles() noexcept = default;
+
 SessionFiles::SessionFiles(Directory directory, const Place& place) noexcept
     : directory_(std::move(directory)), place_(place) {}
 

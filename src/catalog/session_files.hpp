@@ -63,6 +63,8 @@ class SessionFiles {
     std::uint64_t share_bytes = 0;  ///< cap for all files of sessions together
   };
 
+  SessionFiles() noexcept;  ///< of no store: there are no sessions
+
   /// Opens `sessions/`. With `create` it is made; without, a store that has none has no sessions,
   /// and nothing can be written.
   [[nodiscard]] static Result<SessionFiles> open(const Directory& store, const Place& place,

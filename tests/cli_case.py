@@ -14,11 +14,14 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BINARY = os.environ.get("ESKER_BIN", str(ROOT / "build" / "tools" / "esker"))
+ATTACH_STATE = os.environ.get("ESKER_ATTACH_STATE", str(ROOT / "build" / "tests" / "attach_state"))
 SLOT = ROOT / "tests" / "golden" / "slots" / "dense-tiny.slot"
 SLOT_TOKENS = 188
 BLOCK_TOKENS = 32
 LOOKS = ("info", "ls", "stat", "ps", "log", "verify")
-VERBS = (*LOOKS, "match", "reap", "import", "export", "create", "rm", "evict", "trim", "destroy")
+VERBS = (*LOOKS, "match", "reap", "session", "import", "export", "create", "rm", "evict", "trim",
+         "destroy")
+SESSION_VERBS = ("ls", "show", "rm", "fork", "rename", "keep")
 HANG_S = 60  # nobody's expected duration: only what ends a command that hangs
 
 

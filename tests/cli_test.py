@@ -6,7 +6,9 @@ import re
 import subprocess
 import unittest
 
-from cli_case import HANG_S, LOOKS, ROOT, SLOT, VERBS, CliCase
+from cli_case import HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
+from cli_session_cases import *  # noqa: F403
+from cli_session_hostile_cases import *  # noqa: F403
 from cli_store_cases import *  # noqa: F403: the cases on stores that hold something
 
 
@@ -14,7 +16,7 @@ class HelpTest(CliCase):
     def test_help_shows_examples_first_and_commands_in_groups(self):
         text = self.esker("--help").out
         order = [text.index(word) for word in
-                 ("Examples:", "Usage:", "Look:", "Check:", "Move:", "Change:")]
+                 ("Examples:", "Usage:", "Look:", "Check:", "Sessions:", "Move:", "Change:")]
         self.assertEqual(order, sorted(order))
         for verb in VERBS:
             self.assertRegex(text, rf"(?m)^  {verb} ")
@@ -35,11 +37,12 @@ class HelpTest(CliCase):
                  for kind in ("bash", "zsh", "fish")}
         files["fish"] = re.sub(r"(?m)^(complete.*) -l ", r"\1 --", files["fish"])
         files["man"] = (ROOT / "tools" / "esker.1.scd").read_text()
-        pages = "".join(self.esker(*verb, "--help").out for verb in [(), *((v,) for v in VERBS)])
+        verbs = [(), *((v,) for v in VERBS), *(("session", v) for v in SESSION_VERBS)]
+        pages = "".join(self.esker(*verb, "--help").out for verb in verbs)
         known = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", pages))
         self.assertGreater(len(known), 25)
         for kind, text in files.items():
-            for word in [*known, *VERBS]:
+            for word in [*known, *VERBS, *SESSION_VERBS]:
                 self.assertRegex(text, rf"(?<![\w-]){word}(?![\w-])", f"{kind}: {word} is missing")
             for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text):
                 self.assertIn(option, known, f"{kind} invents {option}")
@@ -50,7 +53,13 @@ class HelpTest(CliCase):
         (self.home / "chat" / "esker").touch()
         for words, expected in ((("esker", "ver"), "verify"), (("esker", "help", "st"), "stat"),
                                 (("esker", "ls", "--so"), "--sort"), (("esker", "ls", "c"), "chat"),
-                                (("esker", "ls", "--sort", "to"), "tokens")):
+                                (("esker", "ls", "--sort", "to"), "tokens"),
+                                (("esker", "sess"), "session"),
+                                (("esker", "session", "ren"), "rename"),
+                                (("esker", "help", "session", "ke"), "keep"),
+                                (("esker", "session", "ls", "--sort", "na"), "name"),
+                                (("esker", "session", "rm", "--exp"), "--expired"),
+                                (("esker", "session", "ls", "c"), "chat")):
             script = (f"source {ROOT}/tools/completions/esker.bash; COMP_WORDS=({' '.join(words)});"
                       f" COMP_CWORD={len(words) - 1}; _esker; echo ${{COMPREPLY[@]}}")
             done = subprocess.run(["bash", "-c", script], env=self.env, cwd=self.dir,

@@ -18,7 +18,7 @@ import document  # noqa: E402
 import prepare  # noqa: E402
 import report  # noqa: E402
 from scenario import Chat, Findings, Warm  # noqa: E402
-from store import Imported, Totals  # noqa: E402
+from store import Imported, Session, Totals  # noqa: E402
 
 
 def answer(first_token_ms, prefilled, reused, ids):
@@ -35,6 +35,7 @@ def good_findings():
         first_chat=Chat(first, 5000, 1.0, Imported(124, 124, 4, 0)),
         kept=answer(20.0, 8, 104, [7, 8]), same_process=Warm(104, 1, 1, answer(8, 6, 104, [7, 8])),
         after_kill=Warm(104, 3.0, 2.0, answer(15.0, 6, 104, [7, 8])),
+        session=Session(124, 124),
         second_chat=Chat(second, 5000, 1.0, Imported(124, 20, 1, 3)), matched_tokens=104,
         known_tokens=104, other_worker=Warm(104, 3.0, 2.0, answer(15.0, 6, 104, [9])),
         other_chat=Chat(other, 5000, 1.0, Imported(124, 20, 1, 3)),
@@ -96,6 +97,8 @@ class Report(unittest.TestCase):
             "own slot": lambda f: setattr(f.kept, "reused_tokens", 67),
             "by A from the store": lambda f: setattr(f.same_process.answer, "reused_tokens", 67),
             "after the kill": lambda f: setattr(f.after_kill.answer, "reused_tokens", 67),
+            "session that A left": lambda f: setattr(f, "session", Session(100, 100)),
+            "reusable after the kill": lambda f: setattr(f.session, "reusable_tokens", 96),
             "by worker B": lambda f: setattr(f.other_worker.answer, "reused_tokens", 67),
             "match finds": lambda f: setattr(f, "matched_tokens", 96),
             "B's chat added": lambda f: setattr(f.other_chat.imported, "new_blocks", 2),
@@ -112,12 +115,14 @@ class Report(unittest.TestCase):
     def test_the_fields_are_those_promised(self):
         self.assertEqual(list(report.fields(good_findings())), [
             "cold_ms", "warm_ms", "speedup", "document_tokens", "reused_tokens_after_kill",
-            "reused_tokens_other_worker", "new_blocks_other_worker", "shared_blocks",
+            "session_tokens", "session_reusable_tokens_after_kill", "reused_tokens_other_worker",
+            "new_blocks_other_worker", "shared_blocks",
             "store_bytes", "slot_files_bytes", "answers_equal", "verify_ok"])
         self.assertEqual(report.fields(good_findings())["speedup"], 50.0)
 
     def test_the_table_names_all_three_answers(self):
         self.assertIn("A, after SIGKILL", report.table(good_findings()))
+        self.assertIn("124 of 124 tokens are reusable", report.table(good_findings()))
 
 
 if __name__ == "__main__":

@@ -336,5 +336,85 @@ class ExportTest(SlotCase):
         self.assertEqual(out.read_bytes(), self.tiny.first(96).write())
 
 
+class SessionTest(SlotCase):
+    def setUp(self):
+        super().setUp()
+        self.make()
+
+    def keep(self, path, *more):
+        return self.document("import", "chat", path, "--session", "a chat", *more)
+
+    def test_a_session_comes_out_as_the_file_that_went_in(self):
+        self.keep(TINY)
+        answer, out = self.export("--session", "a chat")
+        self.assertEqual(out.read_bytes(), TINY.read_bytes())
+        self.assertEqual((answer["session"], answer["tokens"], answer["asked_tokens"]),
+                         ("a chat", 188, 188))
+        answer, out = self.export("--session", "a chat", "--first", 50)
+        self.assertEqual(out.read_bytes(), self.tiny.first(50).write())
+
+    def test_a_chat_that_grows_token_by_token_comes_out_exactly(self):
+        stored = 0
+        for count in (1, 2, 31, 32, 33, 64, 65, 100, 187, 188):
+            answer = self.keep(self.put("grown.slot", self.tiny.first(count)))
+            self.assertEqual((answer["common_tokens"], answer["stored_tokens"]), (stored, count))
+            self.assertEqual(answer["session"]["reusable_tokens"], count)
+            _, out = self.export("--session", "a chat")
+            self.assertEqual(out.read_bytes(), self.tiny.first(count).write())
+            stored = count
+        self.assertTrue(self.document("verify", "chat")["ok"])
+
+    def test_an_answer_that_is_tried_again_replaces_the_first(self):
+        self.keep(TINY)
+        for common in (150, 96, 40, 0):
+            tokens = [*self.tiny.tokens[:common], *(t + 1 for t in self.tiny.tokens[common:170])]
+            retry = dataclasses.replace(self.tiny.first(170), tokens=tokens)
+            answer = self.keep(self.put("retry.slot", retry))
+            self.assertEqual(answer["stored_tokens"], 170)
+            _, out = self.export("--session", "a chat")
+            self.assertEqual(out.read_bytes(), retry.write())
+            self.keep(TINY)
+        _, out = self.export("--session", "a chat")
+        self.assertEqual(out.read_bytes(), TINY.read_bytes())
+        self.assertTrue(self.document("verify", "chat")["ok"])
+
+    def test_a_session_through_a_pipe_and_in_a_namespace(self):
+        self.document("import", "chat", "-", "--session", "a chat", "--namespace", "tenant",
+                      stdin=TINY.read_bytes())
+        piped = subprocess.run([BINARY, "export", "chat", "--session", "a chat", "--like", TINY,
+                                "-o", "-"], env=self.env, capture_output=True, timeout=HANG_S)
+        self.assertEqual(piped.stdout, TINY.read_bytes())
+        self.assertIn(b"188 of 188", piped.stderr)
+        self.export("--ids", self.ids(self.tiny.tokens), code=1)
+
+    def test_what_is_left_of_a_session_is_exported_and_the_rest_is_told(self):
+        self.keep(TINY)
+        other = dataclasses.replace(self.tiny, tokens=[*self.tiny.tokens[:96],
+                                                       *(t + 1 for t in self.tiny.tokens[96:])])
+        self.document("import", "chat", self.put("other.slot", other), "--session", "other")
+        path = next(p["path"] for p in self.paths() if p["sessions"] == ["a chat"])
+        self.esker("rm", "chat", path)
+        answer, out = self.export("--session", "a chat")
+        self.assertEqual((answer["tokens"], answer["asked_tokens"]), (96, 188))
+        self.assertEqual(out.read_bytes(), self.tiny.first(96).write())
+        said = self.esker("export", "chat", "--session", "a chat", "--like", TINY, "-o", "-f.slot")
+        self.assertIn("exported 96 of 188", said.out)
+        self.esker("evict", "chat", "--to", "0")
+        answer, out = self.export("--session", "a chat", code=1)
+        self.assertEqual(answer["tokens"], 0)
+        self.assertEqual(self.keep(TINY)["new_tokens"], 188)
+        _, out = self.export("--session", "a chat")
+        self.assertEqual(out.read_bytes(), TINY.read_bytes())
+
+    def test_one_prefix_at_a_time(self):
+        self.keep(TINY)
+        path = self.paths()[0]["path"]
+        ids = self.ids(self.tiny.tokens)
+        for words in ((path, "--session", "a chat"), ("--ids", ids, "--session", "a chat"),
+                      ("--session", "a chat", "--namespace", "x"), ("--session", "")):
+            self.refused("export", "chat", *words, "--like", TINY, "-o", "never.slot")
+        self.assertFalse((self.dir / "never.slot").exists())
+
+
 if __name__ == "__main__":
     unittest.main()

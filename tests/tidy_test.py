@@ -47,7 +47,7 @@ SAMPLES = {
     "rule_pragma_once": ("src/base/a.hpp", "// first\n#pragma once\n", "pragma", "#pragma once\n"),
     "rule_module_order": ("src/region/a.cpp", '#include "store/core.hpp"\n', "may not include",
                           '#include "format/b.hpp"\n#include "region/c.hpp"\n#include <vector>\n'),
-    "rule_libraries": ("tools/main.cpp", "#include <CLI/CLI.hpp>\n", "only tools/args.cpp",
+    "rule_libraries": ("tools/main.cpp", "#include <CLI/CLI.hpp>\n", "only tools/args*.cpp",
                        "#include <fmt/format.h>\n"),
     "rule_known_module": ("src/policy/a.cpp", "\n", "module order", None),
     "rule_class_block": ("include/esker/a.hpp", "/// What.\nclass Store {\n", "Threads:",

@@ -6,7 +6,9 @@
 #include <variant>
 #include <vector>
 
+#include "change_args.hpp"
 #include "output.hpp"
+#include "session_args.hpp"
 
 namespace esker::cli {
 
@@ -23,12 +25,6 @@ struct PromptArgs {
   std::string ids_file;                ///< "-" is stdin, "" not given
   std::optional<std::uint32_t> first;  ///< only the first N tokens
   std::string name_space;              ///< bytes, already decoded
-};
-
-/// Shared by the commands that take something away.
-struct ChangeArgs {
-  bool dry_run = false;
-  bool assume_yes = false;
 };
 
 // One struct per command. `store` is the operand as it was typed, or what -s or ESKER_STORE gave.
@@ -121,6 +117,7 @@ struct ImportArgs {
   ModelArgs model;
   bool assume_model = false;  ///< take the store's model id for granted
   std::string name_space;
+  SessionChange session;
 };
 
 struct ExportArgs {
@@ -128,14 +125,17 @@ struct ExportArgs {
   std::string output;  ///< "-" is stdout
   std::string format;
   PromptArgs prompt;
-  std::string path;  ///< a path name, or ""
+  std::string path;     ///< a path name, or ""
+  std::string session;  ///< the name of one, or ""
   std::string like;
   bool force = false;
 };
 
-using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
-                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
-                             TrimArgs, ReapArgs, ImportArgs, ExportArgs>;
+using Command =
+    std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
+                 StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
+                 ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
+                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -165,5 +165,11 @@ int run(const TrimArgs& args, Output& out);
 int run(const ReapArgs& args, Output& out);
 int run(const ImportArgs& args, Output& out);
 int run(const ExportArgs& args, Output& out);
+int run(const SessionLsArgs& args, Output& out);
+int run(const SessionShowArgs& args, Output& out);
+int run(const SessionRmArgs& args, Output& out);
+int run(const SessionForkArgs& args, Output& out);
+int run(const SessionRenameArgs& args, Output& out);
+int run(const SessionKeepArgs& args, Output& out);
 
 }  // namespace esker::cli

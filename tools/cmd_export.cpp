@@ -12,6 +12,7 @@
 #include "llama/store_fit.hpp"
 #include "path_name.hpp"
 #include "progress.hpp"
+#include "session_operand.hpp"
 #include "store_operand.hpp"
 #include "token_ids.hpp"
 #include "units.hpp"
@@ -49,17 +50,27 @@ Result<Wanted> tokens_of_path(const Store& store, const std::string& text) {
   return Wanted{std::move(*tokens), info->name_space, 0};
 }
 
-Result<Wanted> wanted(const ExportArgs& args, const Store& store) {
-  Result<Wanted> wanted;
-  if (!args.path.empty()) {
-    wanted = tokens_of_path(store, args.path);
-    if (!wanted) return wanted;
-  } else {
-    auto ids = read_token_ids(args.prompt.ids_file);
-    if (!ids) return tl::make_unexpected(ids.error());
-    wanted->tokens = std::move(*ids);
-    wanted->name_space = args.prompt.name_space;
-  }
+/// All tokens of a session, reusable or not: what is stored of them is exported.
+Result<Wanted> tokens_of_session(Store& store, const std::string& name) {
+  const auto session = resume_session(store, name);
+  if (!session) return tl::make_unexpected(session.error());
+  const auto info = session->info();
+  if (!info) return tl::make_unexpected(info.error());
+  const Tokens tokens = session->token_ids();
+  return Wanted{{tokens.begin(), tokens.end()}, info->name_space, 0};
+}
+
+Result<Wanted> tokens_of_prompt(const PromptArgs& prompt) {
+  auto ids = read_token_ids(prompt.ids_file);
+  if (!ids) return tl::make_unexpected(ids.error());
+  return Wanted{std::move(*ids), prompt.name_space, 0};
+}
+
+Result<Wanted> wanted(const ExportArgs& args, Store& store) {
+  auto wanted = !args.session.empty() ? tokens_of_session(store, args.session)
+                : !args.path.empty()  ? tokens_of_path(store, args.path)
+                                      : tokens_of_prompt(args.prompt);
+  if (!wanted) return wanted;
   wanted->asked = args.prompt.first.value_or(static_cast<std::uint32_t>(wanted->tokens.size()));
   // Blocks are found by all of their tokens, so the last one that is wanted is looked up whole.
   const std::uint64_t block = store.geometry().block_tokens;
@@ -138,9 +149,13 @@ Result<Exported> export_sound(const llama::SeqLayout& layout, const Look& look,
 }
 
 void show(const StorePlace& place, const ExportArgs& args, const Exported& done, Output& out) {
+  const std::string of =
+      args.session.empty()
+          ? ""
+          : fmt::format(" of {}, session {},", format_count(done.asked), quoted(args.session));
   const std::string text =
-      fmt::format("exported {} tokens ({}) to {}", format_count(done.tokens), out.size(done.bytes),
-                  args.output == "-" ? "standard output" : args.output);
+      fmt::format("exported {}{} tokens ({}) to {}", format_count(done.tokens), of,
+                  out.size(done.bytes), args.output == "-" ? "standard output" : args.output);
   // Standard output belongs to the file when that goes there.
   if (args.output == "-") {
     out.note(place.label, text);
@@ -153,6 +168,7 @@ void show(const StorePlace& place, const ExportArgs& args, const Exported& done,
   }
   if (args.output == "-") return;
   out.json({{"store", place.label},
+            {"session", args.session.empty() ? Value() : Value(args.session)},
             {"tokens", done.tokens},
             {"asked_tokens", done.asked},
             {"bytes", done.bytes},
@@ -161,8 +177,9 @@ void show(const StorePlace& place, const ExportArgs& args, const Exported& done,
 
 /// What CLI parsing alone cannot rule out.
 std::string misuse(const ExportArgs& args, const Output& out) {
-  if (args.path.empty() == args.prompt.ids_file.empty()) {
-    return "say which prefix: a PATH as `esker ls` shows it, or --ids FILE";
+  const int prefixes = !args.path.empty() + !args.prompt.ids_file.empty() + !args.session.empty();
+  if (prefixes != 1) {
+    return "say which prefix: a PATH as `esker ls` shows it, --ids FILE or --session NAME";
   }
   if (args.like.empty()) return "--like FILE is missing: a file that the target server has saved";
   if (args.output.empty()) return "-o OUT is missing";
@@ -179,7 +196,7 @@ int run(const ExportArgs& args, Output& out) {
   if (const std::string text = misuse(args, out); !text.empty()) return out.fail(place.label, text);
   const auto like = llama::SeqFile::open(args.like);
   if (!like) return out.fail(place.label, like.error());
-  const auto look = look_at(place);
+  auto look = look_at(place);
   if (!look) return out.fail(place.label, look.error());
   const auto fits = llama::check_fit(*like, look->store.geometry(), look->store.model());
   if (!fits) return out.fail(place.label, fits.error());

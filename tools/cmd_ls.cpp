@@ -12,16 +12,6 @@ namespace esker::cli {
 
 namespace {
 
-bool printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char letter) { return letter >= ' ' && letter <= '~'; });
-}
-
-/// A namespace is bytes: text where it is text, hex where not.
-std::string namespace_text(const std::string& name_space) {
-  return printable(name_space) ? name_space : "0x" + format_hex(name_space);
-}
-
 void sort_paths(std::vector<PathInfo>& paths, SortBy by) {
   const auto rank = [by](const PathInfo& path) -> std::uint64_t {
     switch (by) {
@@ -45,26 +35,24 @@ Table path_table(const std::vector<PathInfo>& paths, bool seated, const Output& 
                {"OWN", true},
                {"LAST USED"},
                {"PINS", true},
-               {"NAMESPACE"}},
+               {"NAMESPACE"},
+               {"SESSIONS"}},
               {}};
   for (const PathInfo& path : paths) {
-    table.rows.push_back(
-        {path_name(path.path) + (path.key ? " (key)" : ""), format_count(path.tokens),
-         out.size(path.bytes), out.size(path.own_bytes), format_age(path.last_used_unix_ns),
-         seated ? std::to_string(path.pins) : "?", namespace_text(path.name_space)});
+    table.rows.push_back({path_name(path.path) + (path.key ? " (key)" : ""),
+                          format_count(path.tokens), out.size(path.bytes), out.size(path.own_bytes),
+                          format_age(path.last_used_unix_ns),
+                          seated ? std::to_string(path.pins) : "?", namespace_text(path.name_space),
+                          fmt::format("{}", fmt::join(path.sessions, ", "))});
   }
-  // A column of nothing would only push the others apart.
-  if (std::all_of(paths.begin(), paths.end(),
-                  [](const PathInfo& path) { return path.name_space.empty(); })) {
-    table.columns.pop_back();
-    for (auto& row : table.rows) row.pop_back();
-  }
+  drop_empty_columns(table);
   return table;
 }
 
 List path_values(const std::vector<PathInfo>& paths, bool seated) {
   List list;
   for (const PathInfo& path : paths) {
+    List sessions(path.sessions.begin(), path.sessions.end());
     list.emplace_back(Object{{"path", full_path_name(path.path)},
                              {"tokens", path.tokens},
                              {"blocks", path.blocks},
@@ -74,7 +62,8 @@ List path_values(const std::vector<PathInfo>& paths, bool seated) {
                              {"last_used", time_value(path.last_used_unix_ns)},
                              {"pins", seated ? Value(path.pins) : Value()},
                              {"key", path.key},
-                             {"namespace_hex", format_hex(path.name_space)}});
+                             {"namespace_hex", format_hex(path.name_space)},
+                             {"sessions", std::move(sessions)}});
   }
   return list;
 }

@@ -29,6 +29,7 @@ int run(const OverviewArgs&, Output& out) {
     out.line("");
     out.line("Next:");
     out.line(fmt::format("  esker ls {0:<20} the paths that {0} holds", first));
+    out.line(fmt::format("  esker session ls {0:<12} the chats that are kept by name", first));
     out.line(fmt::format("  esker stat {0:<18} hits, evictions, room", first));
     out.line(fmt::format("  esker verify {0:<16} check every byte", first));
   }

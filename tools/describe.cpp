@@ -60,29 +60,42 @@ std::uint64_t last_used(const Info& info) {
   return info.last_used_unix_ns > 0 ? static_cast<std::uint64_t>(info.last_used_unix_ns) : 0;
 }
 
+std::string namespace_text(const std::string& name_space) {
+  const bool printable = std::all_of(name_space.begin(), name_space.end(),
+                                     [](char letter) { return letter >= ' ' && letter <= '~'; });
+  return printable ? name_space : "0x" + format_hex(name_space);
+}
+
 Value time_value(std::uint64_t unix_ns) {
   if (unix_ns == 0) return {};
   return format_time(unix_ns);
 }
 
-void show_freed(Output& out, const StorePlace& place, std::string_view verb, const Freed& freed,
+void show_freed(Output& out, std::string_view verb, std::string_view what, const Freed& freed,
                 bool dry_run) {
   const std::string did = dry_run ? fmt::format("would have {}", verb) : std::string(verb);
-  const std::string paths = freed.paths == 0 ? "" : format_items(freed.paths, "path") + ", ";
-  out.line(fmt::format("{} {}{}", did, paths, format_items(freed.blocks, "block")));
+  const std::string_view comma = what.empty() ? "" : ", ";
+  out.line(fmt::format("{} {}{}{}", did, what, comma, format_items(freed.blocks, "block")));
   out.fact("freed for reuse", out.size(freed.reusable_bytes));
   out.fact("returned to disk", out.size(freed.disk_bytes));
   if (freed.pinned_blocks != 0) {
     out.fact("still pinned", fmt::format("{}: readers hold them, they go when these let go",
                                          format_items(freed.pinned_blocks, "block")));
   }
-  out.json({{"store", place.label},
-            {"dry_run", dry_run},
-            {"paths", freed.paths},
-            {"blocks", freed.blocks},
-            {"reusable_bytes", freed.reusable_bytes},
-            {"disk_bytes", freed.disk_bytes},
-            {"pinned_blocks", freed.pinned_blocks}});
+}
+
+Object freed_value(const StorePlace& place, const Freed& freed, bool dry_run) {
+  return {{"store", place.label},           {"dry_run", dry_run},
+          {"blocks", freed.blocks},         {"reusable_bytes", freed.reusable_bytes},
+          {"disk_bytes", freed.disk_bytes}, {"pinned_blocks", freed.pinned_blocks}};
+}
+
+void show_freed(Output& out, const StorePlace& place, std::string_view verb, const Freed& freed,
+                bool dry_run) {
+  show_freed(out, verb, freed.paths == 0 ? "" : format_items(freed.paths, "path"), freed, dry_run);
+  Object fields = freed_value(place, freed, dry_run);
+  fields.emplace_back("paths", freed.paths);
+  out.json(std::move(fields));
 }
 
 }  // namespace esker::cli

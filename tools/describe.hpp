@@ -24,8 +24,15 @@ namespace esker::cli {
 /// RFC 3339, or null for 0: "never".
 [[nodiscard]] Value time_value(std::uint64_t unix_ns);
 
-/// States what rm, evict and trim freed: space for reuse in the store, and space returned to the
-/// disk. `verb` is the past tense: "removed".
+/// A namespace is bytes: text where it is text, hex where not.
+[[nodiscard]] std::string namespace_text(const std::string& name_space);
+
+/// Says what rm, evict and trim freed: space for reuse in the store, and space returned to the
+/// disk. `verb` is the past tense: "removed"; `what` is "2 paths", or "".
+void show_freed(Output& out, std::string_view verb, std::string_view what, const Freed& freed,
+                bool dry_run);
+[[nodiscard]] Object freed_value(const StorePlace& place, const Freed& freed, bool dry_run);
+/// Both: in words, and as the answer for programs.
 void show_freed(Output& out, const StorePlace& place, std::string_view verb, const Freed& freed,
                 bool dry_run);
 

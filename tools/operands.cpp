@@ -62,12 +62,12 @@ Result<Operands> settle_paths(std::vector<std::string> operands, const StoreSour
   return settled;
 }
 
-Result<Operands> settle_prefix(std::vector<std::string> operands, bool by_ids,
+Result<Operands> settle_prefix(std::vector<std::string> operands, std::string_view by,
                                const StoreSources& sources) {
   auto settled = settle_any(std::move(operands), sources);
-  if (!settled || settled->rest.size() == (by_ids ? 0U : 1U)) return settled;
-  return usage(by_ids ? "both a path and --ids: give one of them"
-                      : "which prefix? Give one path name or --ids FILE");
+  if (!settled || settled->rest.size() == (by.empty() ? 1U : 0U)) return settled;
+  if (by.empty()) return usage("which prefix? Give one path name, --ids FILE or --session NAME");
+  return usage(fmt::format("both a path and {}: give one of them", by));
 }
 
 Result<Operands> settle_file(std::vector<std::string> operands, const StoreSources& sources) {
@@ -79,6 +79,35 @@ Result<Operands> settle_file(std::vector<std::string> operands, const StoreSourc
   }
   if (operands.empty()) return usage("expected STORE FILE");
   return usage("too many operands: expected FILE, as -s names the store");
+}
+
+Result<Operands> settle_names(std::vector<std::string> operands,
+                              std::initializer_list<std::string_view> names,
+                              const StoreSources& sources) {
+  const std::string& given = sources.option.empty() ? sources.environment : sources.option;
+  if (operands.size() == names.size() && !given.empty()) {
+    return without_store(given, std::move(operands));
+  }
+  if (operands.size() == names.size() + 1 && sources.option.empty()) {
+    return store_first(std::move(operands));
+  }
+  const std::string_view place = sources.option.empty() ? "STORE" : "the store by -s";
+  std::string expected(place);
+  for (const std::string_view name : names) expected += fmt::format(" {}", name);
+  return usage(fmt::format("{} operands: expected {}", operands.size(), expected));
+}
+
+Result<Operands> settle_any_names(std::vector<std::string> operands, const StoreSources& sources) {
+  const std::string& given = sources.option.empty() ? sources.environment : sources.option;
+  if (given.empty() && operands.empty()) return no_store();
+  Operands settled =
+      given.empty() ? store_first(std::move(operands)) : without_store(given, std::move(operands));
+  if (settled.rest.empty()) {
+    return usage(fmt::format(
+        "which sessions of {}? `esker session ls STORE` shows their names; or give --expired",
+        settled.store));
+  }
+  return settled;
 }
 
 Result<std::string> parse_namespace(std::string_view text) {

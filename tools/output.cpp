@@ -42,7 +42,9 @@ Json to_json(const Value& value) { return std::visit(ToJson{}, value.data); }
 
 Json with_schema(std::string_view command, Object fields) {
   Json document;
-  document["schema"] = fmt::format("esker.{}/1", command);
+  std::string kind(command);
+  std::replace(kind.begin(), kind.end(), ' ', '-');
+  document["schema"] = fmt::format("esker.{}/1", kind);
   for (auto& [name, value] : fields) document[name] = to_json(value);
   return document;
 }
@@ -52,12 +54,31 @@ std::string dumped(const Json& document, int indent) {
   return document.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// Names and notes come from other processes: no escape sequence may reach the terminal.
+/// The bytes of the letter that `text` begins with: 1 to 4, or 0 where that is no UTF-8.
+std::size_t letter_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  constexpr std::size_t by_high_bits[] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 3, 4};
+  const std::size_t bytes = by_high_bits[byte(0) >> 4U];
+  if (bytes > text.size()) return 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+  }
+  return bytes;
+}
+
+/// Names and notes come from other processes: no escape sequence may reach the terminal, be its
+/// introducer a byte or one of the letters U+0080 to U+009F.
 std::string harmless(std::string_view text) {
-  std::string out(text);
-  for (char& letter : out) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (byte < 0x20 || byte == 0x7F) letter = '?';
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t bytes = letter_bytes(text);
+    const std::string_view letter = text.substr(0, std::max<std::size_t>(bytes, 1));
+    const auto first = static_cast<unsigned char>(letter.front());
+    const auto last = static_cast<unsigned char>(letter.back());
+    const bool control =
+        bytes == 1 ? first < 0x20 || first == 0x7F : bytes == 2 && first == 0xC2 && last < 0xA0;
+    out += bytes == 0 || control ? "?" : letter;
+    text.remove_prefix(letter.size());
   }
   return out;
 }
@@ -83,13 +104,24 @@ std::vector<std::size_t> column_widths(const Table& table) {
   for (const Column& column : table.columns) widths.push_back(width(column.title));
   for (const auto& row : table.rows) {
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
-      widths[i] = std::max(widths[i], width(row[i].text));
+      widths[i] = std::max(widths[i], width(harmless(row[i].text)));
     }
   }
   return widths;
 }
 
 }  // namespace
+
+void drop_empty_columns(Table& table) {
+  for (std::size_t column = table.columns.size(); column-- > 1;) {
+    const bool empty = std::all_of(table.rows.begin(), table.rows.end(),
+                                   [&](const auto& row) { return row[column].text.empty(); });
+    if (!empty) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    table.columns.erase(table.columns.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+  }
+}
 
 Exit exit_for(Errc errc) noexcept {
   switch (errc) {

@@ -16,7 +16,7 @@ enum class Exit : int {
   ok = 0,
   no = 1,            ///< the answer is "no": damage found, nothing matched
   failed = 2,        ///< usage or operating error
-  missing = 3,       ///< there is no such store
+  missing = 3,       ///< there is no such store or session
   busy = 4,          ///< others hold what is needed
   incompatible = 5,  ///< another version, geometry or model id
   pipe_closed = 141  ///< the reader of stdout went away: 128 + SIGPIPE, as a shell would say
@@ -69,10 +69,13 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
 };
 
+/// Leaves out the columns, but for the first, that hold nothing: they only push the others apart.
+void drop_empty_columns(Table& table);
+
 enum class ColorWhen : std::uint8_t { automatic, always, never };
 
 struct OutputOptions {
-  std::string command;  ///< the verb: names the JSON schema
+  std::string command;  ///< the verb, such as "ls" or "session ls": names the JSON schema
   bool json = false;
   bool quiet = false;
   bool raw_bytes = false;  ///< print sizes as plain numbers of bytes
@@ -97,7 +100,8 @@ class Output {
   void fact(std::string_view name, std::string_view value);  ///< "name   value", aligned
   void table(const Table& table);
   void text(std::string_view text) { put(text); }  ///< help, as it is
-  /// One document. "schema":"esker.<command>/1" is put in front of the fields.
+  /// One document. "schema":"esker.<command>/1" is put in front of the fields, with a dash for the
+  /// blank of "session ls".
   void json(Object fields);
   /// One line of a stream of documents (NDJSON), flushed at once.
   void json_line(Object fields);

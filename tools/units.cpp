@@ -8,6 +8,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace esker::cli {
@@ -136,6 +137,13 @@ std::string format_age(std::uint64_t unix_ns) {
   if (seconds < 2 * 3600) return fmt::format("{} min ago", seconds / 60);
   if (seconds < 2 * 86400) return fmt::format("{} h ago", seconds / 3600);
   return fmt::format("{} days ago", seconds / 86400);
+}
+
+std::string format_duration(std::uint64_t seconds) {
+  for (const auto& [letter, unit] : {std::pair{'d', 86400U}, {'h', 3600U}, {'m', 60U}}) {
+    if (seconds >= unit && seconds % unit == 0) return fmt::format("{}{}", seconds / unit, letter);
+  }
+  return fmt::format("{}s", seconds);
 }
 
 std::string format_time(std::uint64_t unix_ns) {

@@ -19,6 +19,8 @@ namespace esker::cli {
 [[nodiscard]] std::string format_share(std::uint64_t part, std::uint64_t whole);
 /// "3 min ago" for a time in nanoseconds since 1970; "never" for 0.
 [[nodiscard]] std::string format_age(std::uint64_t unix_ns);
+/// "7d", "90s": as parse_duration reads it, in the largest unit that is exact.
+[[nodiscard]] std::string format_duration(std::uint64_t seconds);
 /// RFC 3339 in UTC: "2026-11-30T18:36:00.123Z".
 [[nodiscard]] std::string format_time(std::uint64_t unix_ns);
 [[nodiscard]] std::string format_uuid(std::span<const std::uint8_t, 16> uuid);

@@ -9,6 +9,22 @@
 
 namespace esker::cli {
 
+namespace {
+
+/// The last words of the commands whose other words are `parent`.
+std::vector<std::string> names_within(std::string_view parent) {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs) {
+    const std::size_t blank = verb.name.rfind(' ');
+    const bool nested = blank != std::string_view::npos;
+    if ((nested ? verb.name.substr(0, blank) : "") != parent) continue;
+    names.emplace_back(nested ? verb.name.substr(blank + 1) : verb.name);
+  }
+  return names;
+}
+
+}  // namespace
+
 const Verb* find_verb(std::string_view name) noexcept {
   const auto* found =
       std::find_if(verbs.begin(), verbs.end(), [&](const Verb& verb) { return verb.name == name; });
@@ -25,20 +41,32 @@ std::string usage_of(std::string_view name) {
   if (verb->operands.find("PATH") != std::string_view::npos) {
     text += "  PATH   a name that `esker ls STORE` shows, or the beginning of it\n";
   }
+  if (verb->operands.find("NAME") != std::string_view::npos) {
+    text += "  NAME   a session, as `esker session ls STORE` shows it\n";
+  }
+  if (verb->operands.find("NEW") != std::string_view::npos) {
+    text += "  NEW    a name that no session has: 1 to 64 bytes of UTF-8\n";
+  }
   if (verb->operands.find("FILE") != std::string_view::npos) {
     text += "  FILE   the file to read; - is standard input\n";
   }
   return text;
 }
 
-std::string no_such_verb(std::string_view word) {
-  std::vector<std::string> known{"help"};
-  for (const Verb& verb : verbs) known.emplace_back(verb.name);
-  std::string text = fmt::format("there is no command \"{}\"", word);
+std::string no_such_verb(std::string_view parent, std::string_view word) {
+  std::vector<std::string> known = names_within(parent);
+  if (parent.empty()) known.emplace_back("help");
+  const std::string before = parent.empty() ? "esker " : fmt::format("esker {} ", parent);
+  std::string text = parent.empty() ? fmt::format("there is no command \"{}\"", word)
+                                    : fmt::format("{} has no command \"{}\"", parent, word);
   if (const std::string_view meant = nearest(word, known); !meant.empty()) {
-    text += fmt::format("; did you mean `esker {}`?", meant);
+    text += fmt::format("; did you mean `{}{}`?", before, meant);
   }
   return text;
+}
+
+std::string commands_within(std::string_view parent) {
+  return fmt::format("{}", fmt::join(names_within(parent), ", "));
 }
 
 }  // namespace esker::cli

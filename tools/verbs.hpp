@@ -8,14 +8,14 @@ namespace esker::cli {
 
 /// What the help shows of a command, besides its options.
 struct Verb {
-  std::string_view name;
+  std::string_view name;  ///< "session ls" for a command within `session`
   std::string_view group;
   std::string_view operands;
   std::string_view summary;
   std::string_view examples;
 };
 
-inline constexpr std::array<Verb, 15> verbs{{
+inline constexpr std::array<Verb, 22> verbs{{
     {"info", "Look", "STORE", "Show what a store is made for: geometry, model, room",
      "  esker info chat\n"
      "  esker info ./llama.esker --json\n"},
@@ -39,12 +39,35 @@ inline constexpr std::array<Verb, 15> verbs{{
      "  esker verify chat\n"},
     {"reap", "Check", "STORE", "Clean up after dead processes (it also happens by itself)",
      "  esker reap chat\n"},
+    {"session", "Sessions", "COMMAND STORE", "Look after sessions: chats that are kept by name",
+     "  esker import chat slot.bin --assume-model --session \"support 17\"\n"
+     "  esker session ls chat\n"
+     "  esker session rm chat --expired -n\n"},
+    {"session ls", "Look", "STORE", "List the sessions: how much of each is reusable",
+     "  esker session ls chat\n"
+     "  esker session ls chat --sort name --json\n"},
+    {"session show", "Look", "STORE NAME", "Show all that is known of a session; exit 1 on damage",
+     "  esker session show chat \"support 17\"\n"
+     "  esker session show chat \"support 17\" --json | jq .reusable_tokens\n"},
+    {"session rm", "Change", "STORE NAME...", "Forget sessions, and wipe what only they use",
+     "  esker session rm chat \"support 17\" -n\n"
+     "  esker session rm chat --expired\n"},
+    {"session fork", "Change", "STORE NAME NEW", "Start a new session where another one is now",
+     "  esker session fork chat \"support 17\" \"support 17, other answer\"\n"},
+    {"session rename", "Change", "STORE NAME NEW", "Give a session another name",
+     "  esker session rename chat \"support 17\" \"closed 17\"\n"},
+    {"session keep", "Change", "STORE NAME", "Never evict the blocks of a session",
+     "  esker session keep chat \"support 17\"\n"
+     "  esker session keep chat \"support 17\" --keep-max 8GiB\n"
+     "  esker session keep chat \"support 17\" --off\n"},
     {"import", "Move", "STORE FILE", "Store what an engine's file holds and the store lacks",
      "  esker import chat slot.bin --model-file model.gguf\n"
+     "  esker import chat slot.bin --model-file model.gguf --session \"support 17\" --ttl 7d\n"
      "  esker import chat - --assume-model < slot.bin\n"},
     {"export", "Move", "STORE [PATH]", "Write a stored prefix as a file that an engine restores",
      "  esker export chat 9f3c11ab02de --like old.bin -o slot.bin\n"
-     "  esker export chat --ids prompt.json --first 2000 --like old.bin -o slot.bin\n"},
+     "  esker export chat --ids prompt.json --first 2000 --like old.bin -o slot.bin\n"
+     "  esker export chat --session \"support 17\" --like old.bin -o slot.bin\n"},
     {"create", "Change", "STORE", "Make a store for one model and one geometry",
      "  esker create chat --like slot.bin --model-file model.gguf\n"
      "  esker create chat --layers 32 --kv-heads 8 --head-dim 128 --dtype f16 \\\n"
@@ -67,7 +90,10 @@ inline constexpr std::array<Verb, 15> verbs{{
 /// The usage lines of a command, or of the program for any other name.
 [[nodiscard]] std::string usage_of(std::string_view name);
 
-/// "there is no command "lst"; did you mean `esker ls`?"
-[[nodiscard]] std::string no_such_verb(std::string_view word);
+/// "there is no command "lst"; did you mean `esker ls`?" `parent` is "" or "session".
+[[nodiscard]] std::string no_such_verb(std::string_view parent, std::string_view word);
+
+/// "session ls, session show, …": the commands within one.
+[[nodiscard]] std::string commands_within(std::string_view parent);
 
 }  // namespace esker::cli

@@ -13,8 +13,8 @@ namespace esker {
 
 namespace detail {
 class Core;
-class SessionState;
 struct PrefixBody;
+struct Sequence;
 }  // namespace detail
 
 /// Consecutive rows in memory: `bytes.size() == tokens.size() * row_bytes`.
@@ -135,7 +135,7 @@ class Prefix {
   friend class Store;
   friend class Reservation;
   friend class Session;
-  friend class detail::SessionState;
+  friend struct detail::Sequence;
   friend class KvCache;
   Prefix(std::shared_ptr<detail::Core> core, detail::PrefixBody* body) noexcept;
   void release() noexcept;

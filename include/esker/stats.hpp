@@ -68,6 +68,7 @@ struct Stats {
   std::uint64_t blocks_bad = 0;
   std::uint64_t blocks_total = 0;  ///< in the segments that exist
   std::uint64_t blocks_pinned = 0;
+  std::uint64_t blocks_kept = 0;  ///< of kept sessions: never evicted
   std::uint64_t block_bytes = 0;
   std::uint64_t store_bytes = 0;  ///< blocks_ready × block_bytes
   std::uint64_t file_bytes = 0;   ///< control, superblock and segments
@@ -138,6 +139,7 @@ struct Freed {
   std::uint64_t reusable_bytes = 0;  ///< freed for reuse inside the store
   std::uint64_t disk_bytes = 0;      ///< returned to the file system (and thereby wiped)
   std::uint64_t pinned_blocks = 0;   ///< wanted, but a reader holds them: freed when it lets go
+  std::uint64_t kept_blocks = 0;     ///< wanted, but a kept session holds them
 };
 
 /// Damage that `Store::verify` found, in words that name file and field.

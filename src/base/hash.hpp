@@ -24,7 +24,9 @@ std::uint64_t xxh3_of(const T& value, std::uint64_t seed = 0) noexcept {
 /// XXH3-64 over pieces, for data that arrives in runs.
 class StreamingHash {
  public:
-  StreamingHash() noexcept { XXH3_64bits_reset(&state_); }
+  explicit StreamingHash(std::uint64_t seed = 0) noexcept {
+    XXH3_64bits_reset_withSeed(&state_, seed);
+  }
   void update(std::span<const std::byte> bytes) noexcept {
     XXH3_64bits_update(&state_, bytes.data(), bytes.size());
   }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "store/guarded.hpp"
+#include "base/guarded.hpp"
 
 namespace esker {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "cache/layer_state.hpp"
-#include "store/guarded.hpp"
 
 namespace esker {
 

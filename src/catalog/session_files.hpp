@@ -49,7 +49,8 @@ struct AttachmentRecord {
 [[nodiscard]] Result<void> check_session_name(std::string_view name);
 /// `Errc::invalid` unless this is 1…32 of A-Z a-z 0-9 _ -.
 [[nodiscard]] Result<void> check_attachment_label(std::string_view label);
-/// `Errc::invalid` for an empty key, control characters, or more than 16 KiB in all.
+/// `Errc::invalid` for an empty key, for what is not UTF-8 or has control characters, and for more
+/// than 16 KiB of keys and values.
 [[nodiscard]] Result<void> check_metadata(const SessionMetadata& metadata);
 
 /// The files below `sessions/`, one set per session; doc/session_format.md. Whoever changes them
@@ -62,30 +63,38 @@ class SessionFiles {
     std::uint64_t share_bytes = 0;  ///< cap for all files of sessions together
   };
 
-  /// Opens `sessions/`. With `create` it is made; without, a store that has none has no sessions.
+  /// Opens `sessions/`. With `create` it is made; without, a store that has none has no sessions,
+  /// and nothing can be written.
   [[nodiscard]] static Result<SessionFiles> open(const Directory& store, const Place& place,
                                                  bool create);
 
-  /// Names of all sessions, good or damaged, sorted.
+  /// Names of all sessions, good or damaged, sorted. A session file whose name is none that Esker
+  /// gives is listed under the name of the file; `read` tells, and `remove` takes it.
   [[nodiscard]] Result<std::vector<std::string>> names() const;
   [[nodiscard]] bool has(std::string_view name) const noexcept;
   /// `Errc::missing`, or `Errc::corrupt` naming file and field.
   [[nodiscard]] Result<SessionRecord> read(std::string_view name) const;
 
   /// Writes a session whole: temporary file, fsync, rename, fsync of the directory. Killed at any
-  /// point the old session is there or the new one. `Errc::full` when the share is used up.
+  /// point the old session is there or the new one. `Errc::full` when the share is used up. The
+  /// revision is written as given; a damaged session is replaced, what is attached to it is lost
+  /// only if its session file was what is damaged.
   [[nodiscard]] Result<void> write(const SessionRecord& record) const;
   /// Writes `child` as a branch of the session `parent`: the same token file and attachments, by
-  /// links. `child.tokens` begins with all tokens of the parent, as they were last written.
+  /// links. `child.tokens` begins with all tokens of the parent, as they were last written; the
+  /// parent stays as it is, revision and time of use included. `Errc::invalid` when the name is
+  /// taken or the tokens are others.
   [[nodiscard]] Result<void> write_fork(std::string_view parent, const SessionRecord& child) const;
-  /// Killed in between the old name or the new one is a whole session.
+  /// Killed in between the old name or the new one is a whole session, or both are. `Errc::invalid`
+  /// when the new name is taken; a damaged session keeps its name.
   [[nodiscard]] Result<void> rename(std::string_view from, std::string_view to) const;
   /// Removes all files of a session, damaged or not.
   [[nodiscard]] Result<void> remove(std::string_view name) const;
   /// Marks a session as used now.
   void touch(std::string_view name) const noexcept;
 
-  /// What is attached to a session; a damaged file has its label and `damage` instead.
+  /// What is attached to a session, by headers: `state` compares the payload. A damaged file has
+  /// its label and `damage` instead.
   struct Attachment {
     AttachmentRecord record;
     std::string damage;
@@ -101,12 +110,14 @@ class SessionFiles {
   [[nodiscard]] Result<State> state(std::string_view name, std::string_view label) const;
   [[nodiscard]] Result<void> detach(std::string_view name, std::string_view label) const;
 
-  /// Disk bytes of everything below `sessions/`; a token file with many names counts once.
+  /// Of everything below `sessions/`: sizes rounded up to 4,096; what has many names counts once.
   [[nodiscard]] Result<std::uint64_t> used_bytes() const;
   /// Removes what killed writers left: temporaries, and parts without a session file.
   void sweep() const noexcept;
 
  private:
+  SessionFiles(Directory directory, const Place& place) noexcept;
+
   Directory directory_;  ///< not open: there are no sessions
   Place place_;
 };

@@ -198,7 +198,7 @@ bool Directory::has(const std::string& name) const noexcept {
   return fstatat(fd(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-Result<std::vector<std::string>> Directory::names() const {
+Result<std::vector<std::string>> Directory::names(std::string_view prefix) const {
   const int copy = openat(fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (copy < 0) return fail_os(path(), "open", errno);
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(fdopendir(copy), closedir);
@@ -209,7 +209,8 @@ Result<std::vector<std::string>> Directory::names() const {
   std::vector<std::string> found;
   while (const dirent* entry = readdir(stream.get())) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") found.emplace_back(name);
+    if (name == "." || name == ".." || !name.starts_with(prefix)) continue;
+    found.emplace_back(name);
   }
   return found;
 }

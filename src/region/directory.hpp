@@ -16,6 +16,7 @@ inline constexpr const char* superblock = "esker";
 inline constexpr const char* lock = "lock";
 inline constexpr const char* control = "control";
 inline constexpr const char* segments = "segments";
+inline constexpr const char* sessions = "sessions";
 inline constexpr const char* cache_tag = "CACHEDIR.TAG";
 inline constexpr std::string_view temporary_prefix = ".tmp-";
 }  // namespace file_names
@@ -56,7 +57,8 @@ class Directory {
                                      bool replace) const;
   [[nodiscard]] Result<void> remove_file(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const noexcept;
-  [[nodiscard]] Result<std::vector<std::string>> names() const;
+  /// What lies in it, if its name begins with `prefix`.
+  [[nodiscard]] Result<std::vector<std::string>> names(std::string_view prefix = {}) const;
   [[nodiscard]] Result<void> sync() const;
   /// Removes what killed builders left behind. Only for the holder of the INIT lock.
   void sweep_temporaries() const noexcept;

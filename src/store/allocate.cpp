@@ -11,9 +11,9 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "store/evict.hpp"
 #include "store/grow.hpp"
-#include "store/guarded.hpp"
 #include "store/reap.hpp"
 #include "store/retire.hpp"
 
@@ -110,26 +110,6 @@ void take_free(Core& core, std::uint32_t wanted, std::vector<PinnedBlock>& out) 
   }
 }
 
-/// The descriptors of the segments that will be written to still are the files that were opened.
-Result<void> check_descriptors(const Core& core, const std::vector<PinnedBlock>& blocks) {
-  const Segment* checked = nullptr;
-  for (const PinnedBlock& block : blocks) {
-    const Segment* segment = core.segments.segment_of(block.block);
-    if (segment == checked) continue;
-    checked = segment;
-    struct stat status {};
-    if (fstat(segment->file.fd(), &status) != 0 || status.st_dev != segment->device ||
-        status.st_ino != segment->inode) {
-      return fail(Errc::io,
-                  segment->file.path() + ": descriptor " + std::to_string(segment->file.fd()) +
-                      " is not this file any more; something in this process closed descriptors "
-                      "that belong to Esker: open the store again",
-                  EBADF);
-    }
-  }
-  return {};
-}
-
 /// Calls `run(segment, local block, count)` for each stretch of adjacent blocks of one segment.
 template <class F>
 Result<void> for_each_stretch(const Core& core, const std::vector<PinnedBlock>& blocks, F&& run) {
@@ -190,6 +170,25 @@ Result<void> wipe_marked_rows(Core& core, const std::vector<PinnedBlock>& blocks
 }
 
 }  // namespace
+
+Result<void> check_descriptors(const Core& core, const std::vector<PinnedBlock>& blocks) {
+  const Segment* checked = nullptr;
+  for (const PinnedBlock& block : blocks) {
+    const Segment* segment = core.segments.segment_of(block.block);
+    if (segment == checked) continue;
+    checked = segment;
+    struct stat status {};
+    if (fstat(segment->file.fd(), &status) != 0 || status.st_dev != segment->device ||
+        status.st_ino != segment->inode) {
+      return fail(Errc::io,
+                  segment->file.path() + ": descriptor " + std::to_string(segment->file.fd()) +
+                      " is not this file any more; something in this process closed descriptors "
+                      "that belong to Esker: open the store again",
+                  EBADF);
+    }
+  }
+  return {};
+}
 
 Result<std::vector<PinnedBlock>> allocate(Core& core, std::uint32_t wanted, std::uint32_t after) {
   wanted = std::min(wanted, core.superblock.max_blocks());

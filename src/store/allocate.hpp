@@ -14,6 +14,10 @@ namespace esker::detail {
 [[nodiscard]] Result<std::vector<PinnedBlock>> allocate(Core& core, std::uint32_t wanted,
                                                         std::uint32_t after);
 
+/// `Errc::io` when a descriptor that a write to these blocks would use is the segment's no more.
+[[nodiscard]] Result<void> check_descriptors(const Core& core,
+                                             const std::vector<PinnedBlock>& blocks);
+
 /// Frees the disk space of reserved blocks, which wipes them; their headers become zero as well.
 [[nodiscard]] Result<void> punch_blocks(const Core& core, const std::vector<PinnedBlock>& blocks);
 

@@ -71,6 +71,8 @@ Result<void> write_superblock(const Directory& directory, Superblock superblock)
 Result<void> write_files(const Directory& directory, const Superblock& superblock) {
   directory.sweep_temporaries();
   if (auto done = directory.remove_file(file_names::control); !done) return done;
+  // Sessions that a killed destruction has left would be damage in a store with another uuid.
+  if (auto done = remove_sessions(directory); !done) return done;
   auto segments = Directory::create_below(directory, file_names::segments, superblock.sharing);
   if (!segments) return tl::make_unexpected(std::move(segments).error());
   segments->sweep_temporaries();
@@ -153,7 +155,8 @@ Result<bool> create_in(const Directory& directory, const Request& request) {
 
 bool is_unfinished_part(const std::string& name) {
   return name == file_names::lock || name == file_names::control || name == file_names::segments ||
-         name == file_names::cache_tag || name.starts_with(file_names::temporary_prefix);
+         name == file_names::sessions || name == file_names::cache_tag ||
+         name.starts_with(file_names::temporary_prefix);
 }
 
 Result<void> create_store(const std::string& path, const Geometry& geometry, const ModelId& model,

@@ -5,6 +5,8 @@
 #include <esker/result.hpp>
 #include <string>
 
+#include "region/directory.hpp"
+
 namespace esker::detail {
 
 /// Makes the files of a new store. `Errc::invalid` when one is there already.
@@ -14,6 +16,10 @@ namespace esker::detail {
 /// True for what stands at the top of a store besides the superblock: what a killed creation or
 /// destruction may leave.
 [[nodiscard]] bool is_unfinished_part(const std::string& name);
+
+/// Removes `sessions/` of a store that nobody has open, and in it the files that Esker makes there.
+/// `Errc::invalid` when others are left.
+[[nodiscard]] Result<void> remove_sessions(const Directory& directory);
 
 /// Removes the files of a store that nobody has open.
 [[nodiscard]] Result<void> destroy_store(const std::string& path);

@@ -2,6 +2,7 @@
 // 1. INIT is held throughout, and no seat is taken: nobody is attached, and nobody can attach.
 // 2. The superblock goes first, so that a half destroyed store is no store; `lock` goes last.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -50,20 +51,48 @@ Result<void> remove_segments(const Directory& directory) {
   return {};
 }
 
+bool is_session_part(const std::string& name) {
+  return name.ends_with(".session") || name.ends_with(".tokens") || name.ends_with(".state") ||
+         name.starts_with(file_names::temporary_prefix);
+}
+
 Result<void> remove_files(const Directory& directory) {
   if (auto done = directory.remove_file(file_names::superblock); !done) return done;
   if (auto done = directory.remove_file(file_names::control); !done) return done;
   auto segments = remove_segments(directory);
   if (!segments && segments.error().code != Errc::invalid) return segments;
+  auto sessions = remove_sessions(directory);
+  if (!sessions && sessions.error().code != Errc::invalid) return sessions;
   if (auto done = directory.remove_file(file_names::cache_tag); !done) return done;
   directory.sweep_temporaries();
   if (auto done = directory.remove_file(file_names::lock); !done) return done;
   if (!segments) return segments;
+  if (!sessions) return sessions;
   if (rmdir(directory.path().c_str()) == 0 || errno == EBUSY) return {};
   return foreign_file(directory);
 }
 
 }  // namespace
+
+Result<void> remove_sessions(const Directory& directory) {
+  struct stat status {};
+  if (fstatat(directory.fd(), file_names::sessions, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISDIR(status.st_mode)) {
+    return {};  // nothing that Esker has made
+  }
+  auto sessions = Directory::open_below(directory, file_names::sessions);
+  if (!sessions) return tl::make_unexpected(std::move(sessions).error());
+  auto names = sessions->names();
+  if (!names) return tl::make_unexpected(std::move(names).error());
+  for (const std::string& name : *names) {
+    if (!is_session_part(name)) continue;
+    if (auto done = sessions->remove_file(name); !done) return done;
+  }
+  if (unlinkat(directory.fd(), file_names::sessions, AT_REMOVEDIR) != 0 && errno == ENOTEMPTY) {
+    return foreign_file(*sessions);
+  }
+  return {};
+}
 
 Result<void> destroy_store(const std::string& path) {
   auto directory = Directory::open(path);

@@ -51,8 +51,7 @@ bool any_displaced(const Core& core) noexcept {
 }
 
 auto order_of(const Victim& victim) {
-  return std::tuple(victim.touch.kept, victim.touch.stamp,
-                    TouchWord::max_depth - victim.touch.depth);
+  return std::tuple(victim.touch.stamp, TouchWord::max_depth - victim.touch.depth);
 }
 
 std::uint32_t retire_first(Core& core, std::vector<Victim>& candidates, std::size_t count) {
@@ -75,6 +74,7 @@ std::vector<Victim> victims(Core& core) {
     if (word.state != BlockState::ready || word.owner != 0) continue;
     if (pinned_by_anyone(core, block)) continue;
     TouchWord touch = TouchWord::unpack(core.control.touch(block).load(std::memory_order_relaxed));
+    if (touch.kept) continue;
     found.push_back(Victim{block, word.generation, touch});
   }
   std::sort(found.begin(), found.end(),

@@ -14,8 +14,8 @@ struct Victim {
   TouchWord touch;
 };
 
-/// All READY, settled blocks that nobody pins, those that should go first in front: lost ones, then
-/// by (kept, least recently used, deeper first), so that a leaf goes before its parent.
+/// All READY, settled blocks that nobody pins and no session keeps, those that should go first in
+/// front: the least recently used, among equals the deeper, so that a leaf goes before its parent.
 [[nodiscard]] std::vector<Victim> victims(Core& core);
 
 /// Makes room for at least `wanted` blocks, if so many can go; frees 1/64 of the store at once.

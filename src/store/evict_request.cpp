@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "store/evict.hpp"
 #include "store/house.hpp"
+#include "store/kept.hpp"
 #include "store/retire.hpp"
 
 namespace esker::detail {
@@ -44,7 +45,9 @@ Freed evict_to(Core& core, std::uint64_t target_bytes, bool dry_run) {
   const std::vector<Victim> all = victims(core);
   const std::size_t count = std::min<std::size_t>(all.size(), ready - keep);
   Freed freed = evict_first(core, all, count, dry_run);
-  freed.pinned_blocks = ready - keep - count;
+  const std::uint64_t left = ready - keep - count;
+  freed.kept_blocks = std::min(left, kept_blocks(core));
+  freed.pinned_blocks = left - freed.kept_blocks;
   return freed;
 }
 
@@ -54,7 +57,7 @@ Freed evict_unused_since(Core& core, std::uint64_t unix_ns, bool dry_run) {
   const std::vector<Victim> all = victims(core);
   std::vector<Victim> old;
   for (const Victim& victim : all) {
-    if (victim.touch.stamp <= stamp && !victim.touch.kept) old.push_back(victim);
+    if (victim.touch.stamp <= stamp) old.push_back(victim);
   }
   return evict_first(core, old, old.size(), dry_run);
 }

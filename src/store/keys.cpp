@@ -4,9 +4,9 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "index/chain_hash.hpp"
 #include "store/allocate.hpp"
-#include "store/guarded.hpp"
 #include "store/lookup.hpp"
 #include "store/walk.hpp"
 

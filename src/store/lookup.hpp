@@ -23,6 +23,9 @@ std::uint32_t match_keys(Core& core, std::span<const std::string_view> keys, std
 /// Room for what is missing. The body is complete: nothing is half reserved on an error.
 [[nodiscard]] Result<std::unique_ptr<ReservationBody>> reserve(Core& core, Tokens tokens,
                                                                std::string_view name_space);
+/// The same for a session: `tokens` begin with those of its sequence.
+[[nodiscard]] Result<std::unique_ptr<ReservationBody>> reserve_for(
+    std::shared_ptr<Sequence> sequence, Tokens tokens);
 [[nodiscard]] Result<std::unique_ptr<ReservationBody>> reserve_keys(
     Core& core, std::span<const std::string_view> keys, std::string_view name_space);
 

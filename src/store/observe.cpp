@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "store/attach.hpp"
+#include "store/kept.hpp"
 
 namespace esker {
 
@@ -153,6 +154,7 @@ Stats gather_stats(const Core& core) noexcept {
   stats.blocks_total = core.known_blocks();
   count_blocks(core, stats);
   stats.blocks_pinned = pinned_by_any(core);
+  stats.blocks_kept = kept_blocks(core);
   stats.block_bytes = core.superblock.geometry.block_bytes();
   stats.store_bytes = stats.blocks_ready * stats.block_bytes;
   stats.file_bytes = superblock_bytes + core.control.layout().file_bytes +

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "store/observe.hpp"
+#include "store/session_paths.hpp"
 #include "store/trie_scan.hpp"
 #include "store/walk.hpp"
 
@@ -53,6 +54,16 @@ PathInfo describe(const Core& core, const std::vector<ScannedBlock>& blocks, std
   return info;
 }
 
+/// Per scanned block the sessions whose stored part ends there.
+std::unordered_map<std::uint32_t, std::vector<std::string>> session_ends(Core& core) {
+  std::unordered_map<std::uint32_t, std::vector<std::string>> ends;
+  for (SessionRecord& record : readable_sessions(core)) {
+    const PinnedPath path(core, record.tokens, record.name_space);
+    if (path) ends[path->blocks.back().block].push_back(std::move(record.name));
+  }
+  return ends;
+}
+
 }  // namespace
 
 std::vector<ScannedBlock> scan_trie(Core& core) {
@@ -87,10 +98,18 @@ std::vector<ScannedBlock> scan_trie(Core& core) {
 
 std::vector<PathInfo> list_paths(Core& core) {
   const std::vector<ScannedBlock> blocks = scan_trie(core);
+  const auto ends = session_ends(core);
   std::vector<PathInfo> paths;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const bool orphan = blocks[i].first_token != 0 && blocks[i].parent_entry == UINT32_MAX;
-    if (blocks[i].children == 0 && !orphan) paths.push_back(describe(core, blocks, i));
+    if (blocks[i].children != 0 || orphan) continue;
+    PathInfo& path = paths.emplace_back(describe(core, blocks, i));
+    for (auto at = static_cast<std::uint32_t>(i); at != UINT32_MAX; at = blocks[at].parent_entry) {
+      const auto found = ends.find(blocks[at].block);
+      if (found == ends.end()) continue;
+      path.sessions.insert(path.sessions.end(), found->second.begin(), found->second.end());
+    }
+    std::sort(path.sessions.begin(), path.sessions.end());
   }
   return paths;
 }

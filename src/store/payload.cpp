@@ -64,11 +64,13 @@ std::atomic_ref<std::uint64_t> checked_word(PrefixBody& body, std::size_t bit) n
 }
 
 bool all_planes_checked(PrefixBody& body, std::size_t index, std::size_t planes) noexcept {
-  for (std::size_t plane = 0; plane < planes; ++plane) {
-    const std::size_t bit = index * planes + plane;
-    if ((checked_word(body, bit).load(std::memory_order_relaxed) >> (bit & 63) & 1) == 0) {
-      return false;
-    }
+  const std::size_t end = (index + 1) * planes;
+  for (std::size_t bit = index * planes; bit < end;) {
+    const std::size_t count = std::min(end - bit, 64 - (bit & 63));
+    const std::uint64_t ones = count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+    const std::uint64_t word = checked_word(body, bit).load(std::memory_order_relaxed);
+    if ((word >> (bit & 63) & ones) != ones) return false;
+    bit += count;
   }
   return true;
 }
@@ -99,13 +101,14 @@ Result<void> judge(Core& core, PrefixBody& body, std::size_t index, std::size_t 
   return {};
 }
 
-/// Hashes the rows and copies those in `rows` while they are in cache.
-std::uint64_t hash_and_copy(std::span<const std::byte> bytes, TokenRange rows,
-                            RowCursor& out) noexcept {
+/// Hashes the rows and copies those in `rows` while they are in cache. `next` is what will be
+/// hashed after them.
+std::uint64_t hash_and_copy(std::span<const std::byte> bytes, TokenRange rows, RowCursor& out,
+                            const std::byte* next) noexcept {
   const std::uint32_t row_bytes = out.row_bytes();
   if (bytes.size() <= piece_bytes) {
     const std::uint64_t sum = xxh3(bytes);
-    out.put(bytes.data() + std::size_t{rows.begin} * row_bytes, rows.size());
+    out.put(bytes.data() + std::size_t{rows.begin} * row_bytes, rows.size(), next);
     return sum;
   }
   const auto total = static_cast<std::uint32_t>(bytes.size() / row_bytes);
@@ -117,21 +120,33 @@ std::uint64_t hash_and_copy(std::span<const std::byte> bytes, TokenRange rows,
     hash.update({piece, std::size_t{end - row} * row_bytes});
     const std::uint32_t first = std::max(row, rows.begin);
     const std::uint32_t last = std::min(end, rows.end);
-    if (first < last) out.put(piece + std::size_t{first - row} * row_bytes, last - first);
+    const std::byte* then = end < total ? bytes.data() + std::size_t{end} * row_bytes : next;
+    if (first < last) out.put(piece + std::size_t{first - row} * row_bytes, last - first, then);
   }
   return hash.digest();
 }
 
 }  // namespace
 
-void RowCursor::put(const std::byte* source, std::uint32_t rows) noexcept {
+void RowCursor::put_packed(std::byte* target, const std::byte* source, std::size_t bytes,
+                           const std::byte* next) const noexcept {
+  if (streams_) {
+    stream_copy(target, source, bytes, next);
+  } else {
+    std::memcpy(target, source, bytes);
+  }
+}
+
+void RowCursor::put(const std::byte* source, std::uint32_t rows, const std::byte* next) noexcept {
   while (rows > 0 && !sinks_.empty()) {
     const RowSink& sink = sinks_.front();
     const std::uint32_t now = std::min(rows, sink.rows - used_);
     const std::size_t stride = sink.stride_bytes == 0 ? row_bytes_ : sink.stride_bytes;
     std::byte* target = sink.data + used_ * stride;
     if (stride == row_bytes_) {
-      std::memcpy(target, source, std::size_t{now} * row_bytes_);
+      const std::size_t bytes = std::size_t{now} * row_bytes_;
+      put_packed(target, source, bytes, next);
+      if (next != nullptr) next += bytes;
     } else {
       for (std::uint32_t i = 0; i < now; ++i) {
         std::memcpy(target + i * stride, source + std::size_t{i} * row_bytes_, row_bytes_);
@@ -174,7 +189,10 @@ Result<void> copy_rows(Core& core, PrefixBody& body, std::size_t index, std::siz
     return changed_failure(core, pinned);
   }
   if (!plane_checked(core, body, index, plane)) {
-    return judge(core, body, index, plane, hash_and_copy(source.rows, rows, out));
+    const std::byte* next = index + 1 < body.blocks.size()
+                                ? core.segments.rows(body.blocks[index + 1].block, plane)
+                                : nullptr;
+    return judge(core, body, index, plane, hash_and_copy(source.rows, rows, out, next));
   }
   out.put(source.rows.data() + std::size_t{rows.begin} * out.row_bytes(), rows.size());
   if (!unchanged(core, pinned, *source.header)) return changed_failure(core, pinned);

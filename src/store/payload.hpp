@@ -5,6 +5,7 @@
 #include <esker/result.hpp>
 #include <span>
 
+#include "base/stream_copy.hpp"
 #include "store/core.hpp"
 
 namespace esker::detail {
@@ -25,15 +26,27 @@ class RowCursor;
 /// Walks a list of row sinks from front to back.
 class RowCursor {
  public:
-  RowCursor(std::span<const RowSink> sinks, std::uint32_t row_bytes) noexcept
-      : sinks_(sinks), row_bytes_(row_bytes) {}
+  /// `rows` in all will be put; many of them go past the caches.
+  RowCursor(std::span<const RowSink> sinks, std::uint32_t row_bytes, std::uint32_t rows) noexcept
+      : sinks_(sinks),
+        row_bytes_(row_bytes),
+        streams_(std::size_t{rows} * row_bytes >= stream_copy_bytes) {}
+  RowCursor(const RowCursor&) = delete;
+  RowCursor& operator=(const RowCursor&) = delete;
+  ~RowCursor() {
+    if (streams_) end_of_streams();
+  }
   [[nodiscard]] std::uint32_t row_bytes() const noexcept { return row_bytes_; }
-  /// Takes the next `rows` rows from `source`.
-  void put(const std::byte* source, std::uint32_t rows) noexcept;
+  /// Takes the next `rows` rows from `source`; what is at `next` will be read after them.
+  void put(const std::byte* source, std::uint32_t rows, const std::byte* next = nullptr) noexcept;
 
  private:
+  void put_packed(std::byte* target, const std::byte* source, std::size_t bytes,
+                  const std::byte* next) const noexcept;
+
   std::span<const RowSink> sinks_;
   std::uint32_t row_bytes_;
+  bool streams_;
   std::uint32_t used_ = 0;  ///< rows of the front sink
 };
 

@@ -6,7 +6,7 @@
 #include <esker/prefix.hpp>
 
 #include "base/error.hpp"
-#include "store/guarded.hpp"
+#include "base/guarded.hpp"
 #include "store/payload.hpp"
 #include "store/walk.hpp"
 
@@ -161,7 +161,7 @@ Result<void> Prefix::copy(std::uint32_t layer, Plane plane, TokenRange range,
     auto selection = select(*core_, *body_, layer, plane, range);
     if (!selection) return tl::make_unexpected(std::move(selection).error());
     if (auto ok = check_room(out, *selection); !ok) return ok;
-    detail::RowCursor cursor(out, selection->row_bytes);
+    detail::RowCursor cursor(out, selection->row_bytes, selection->range.size());
     const std::uint32_t block_tokens = body_->block_tokens;
     for (std::uint32_t token = selection->range.begin; token < selection->range.end;) {
       const std::uint32_t index = token / block_tokens;

@@ -12,6 +12,7 @@
 #include "base/hash.hpp"
 #include "store/reservation_body.hpp"
 #include "store/retire.hpp"
+#include "store/sequence.hpp"
 #include "store/settle.hpp"
 #include "store/walk.hpp"
 
@@ -50,6 +51,7 @@ class Publisher {
     // The pages of the stored path, and keys that stand already, have no block of ours.
     for (std::uint32_t page = 0; page < body_.block_of.size(); ++page) {
       if (body_.block_of[page] < 0) continue;
+      if (stays_private(core_, body_, page)) break;
       auto more = publish_page(page);
       if (!more) return tl::make_unexpected(std::move(more).error());
       if (!*more) break;
@@ -269,10 +271,12 @@ Result<PrefixBody*> publish(Core& core, ReservationBody& body) {
   out->keys = !body.keys.empty();
   out->checked.assign(div_ceil(out->blocks.size() * planes, 64), 0);  // fits: reserved above
   touch_path(core, *out);
+  if (body.sequence) hand_back(core, body, *out);
   return out;
 }
 
 void abandon(Core& core, ReservationBody& body) noexcept {
+  if (body.sequence) hand_back_unchanged(body);
   for (const PinnedBlock& block : body.blocks) {
     if (block.generation == 0) continue;  // published or adopted
     core.pins.unpin(block.block);

@@ -9,8 +9,8 @@
 
 #include <atomic>
 
+#include "base/guarded.hpp"
 #include "store/grow.hpp"
-#include "store/guarded.hpp"
 #include "store/retire.hpp"
 #include "store/settle.hpp"
 

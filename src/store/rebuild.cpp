@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "store/core.hpp"
+#include "store/kept.hpp"
 #include "store/retire.hpp"
 
 namespace esker::detail {
@@ -147,6 +148,7 @@ Result<void> rebuild(Core& core) {
     choose(core, entries);
     date(entries);
     for (const Entry& entry : entries) install(core, entry);
+    keep_sessions(core);
   } catch (const std::bad_alloc&) {
     return fail(Errc::no_memory,
                 core.directory.path() + ": not enough memory to read the block headers again");

@@ -3,11 +3,13 @@
 // 2. What is removed is wiped by a reserver, the only party that may write to a block. What a
 //    reader still pins is marked, and wiped by whoever reserves it or cleans up next.
 #include <string>
+#include <unordered_set>
 
 #include "base/error.hpp"
 #include "store/allocate.hpp"
 #include "store/house.hpp"
 #include "store/retire.hpp"
+#include "store/session_paths.hpp"
 #include "store/trie_scan.hpp"
 
 namespace esker::detail {
@@ -72,17 +74,22 @@ std::uint64_t mark_held(const Core& core, const std::vector<ScannedBlock>& remov
   return held;
 }
 
-}  // namespace
+/// Marks the scanned blocks that a stored sequence passes through.
+void mark_path(Core& core, const std::vector<ScannedBlock>& blocks, const SessionRecord& record,
+               std::vector<bool>& marks) {
+  const PinnedPath path(core, record.tokens, record.name_space);
+  if (!path) return;
+  std::unordered_set<std::uint32_t> on_path;
+  for (const PinnedBlock& pinned : path->blocks) on_path.insert(pinned.block);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (on_path.contains(blocks[i].block)) marks[i] = true;
+  }
+}
 
-Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, bool dry_run) {
-  const std::vector<ScannedBlock> blocks = scan_trie(core);
-  std::vector<bool> doomed(blocks.size());
-  auto named = select(blocks, paths, doomed);
-  if (!named) return tl::make_unexpected(std::move(named).error());
-  add_lonely_ancestors(blocks, doomed);
+Result<Freed> remove_scanned(Core& core, const std::vector<ScannedBlock>& blocks,
+                             const std::vector<bool>& doomed, bool dry_run) {
   const std::uint64_t block_bytes = core.superblock.geometry.block_bytes();
   Freed freed;
-  freed.paths = *named;
   std::vector<ScannedBlock> removed;
   for (std::size_t i = blocks.size(); i-- > 0;) {
     if (!doomed[i]) continue;
@@ -106,6 +113,39 @@ Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, boo
   auto wiped = wipe_free(core, Wipe::used);
   if (!wiped) return tl::make_unexpected(std::move(wiped).error());
   freed.disk_bytes = freed.reusable_bytes;
+  return freed;
+}
+
+}  // namespace
+
+Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, bool dry_run) {
+  const std::vector<ScannedBlock> blocks = scan_trie(core);
+  std::vector<bool> doomed(blocks.size());
+  auto named = select(blocks, paths, doomed);
+  if (!named) return tl::make_unexpected(std::move(named).error());
+  add_lonely_ancestors(blocks, doomed);
+  auto freed = remove_scanned(core, blocks, doomed, dry_run);
+  if (freed) freed->paths = *named;
+  return freed;
+}
+
+Result<Freed> remove_sequences(Core& core, std::span<const SessionRecord> gone,
+                               std::span<const SessionRecord> staying, bool dry_run) {
+  const std::vector<ScannedBlock> blocks = scan_trie(core);
+  std::vector<bool> wanted(blocks.size());
+  std::vector<bool> used(blocks.size());
+  for (const SessionRecord& record : gone) mark_path(core, blocks, record, wanted);
+  for (const SessionRecord& record : staying) mark_path(core, blocks, record, used);
+  std::vector<bool> doomed(blocks.size());
+  std::vector<std::uint32_t> left(blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) left[i] = blocks[i].children;
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    if (!wanted[i] || used[i] || left[i] > 0) continue;
+    doomed[i] = true;
+    if (blocks[i].parent_entry != UINT32_MAX) --left[blocks[i].parent_entry];
+  }
+  auto freed = remove_scanned(core, blocks, doomed, dry_run);
+  if (freed) freed->paths = gone.size();
   return freed;
 }
 

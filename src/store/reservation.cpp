@@ -5,7 +5,7 @@
 #include <esker/reservation.hpp>
 
 #include "base/error.hpp"
-#include "store/guarded.hpp"
+#include "base/guarded.hpp"
 #include "store/lookup.hpp"
 
 namespace esker {

@@ -14,6 +14,7 @@
 namespace esker::detail {
 
 class Core;
+struct Sequence;
 
 /// How the payload checksum of a block and plane is known: 0 while nothing is written.
 inline constexpr std::uint8_t sum_known = 1;  ///< one call covered all of it: its buffer was hashed
@@ -35,6 +36,11 @@ struct ReservationBody {
   std::uint32_t shared = 0;  ///< how many; 0: `continued` is not set
   bool supersedes = false;   ///< all of `continued` is a prefix of ours
   std::vector<PinnedBlock> key_blocks;  ///< per key what is there, generation 0: nothing
+
+  // Whose it is, where a session appends.
+  std::shared_ptr<Sequence> sequence;  ///< nullptr: nobody's
+  std::uint32_t carried_rows = 0;      ///< of the sequence's tail, which is our first block
+  bool publishes_tail = false;         ///< also a last, partial block
 
   // What is being written.
   std::vector<PinnedBlock> blocks;     ///< reserved
@@ -62,6 +68,9 @@ void prepare_bookkeeping(const Core& core, ReservationBody& body);
 
 /// Copies the rows that page `page` shares with `body.continued`, verified.
 [[nodiscard]] Result<void> copy_shared_rows(Core& core, ReservationBody& body, std::uint32_t page);
+
+/// The rows that came with the sequence's tail count as written.
+void mark_carried(const Core& core, ReservationBody& body);
 
 /// The first position of a plane that was never written, or UINT32_MAX.
 [[nodiscard]] std::uint32_t first_hole(const Core& core, const ReservationBody& body,

@@ -7,9 +7,10 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "store/allocate.hpp"
-#include "store/guarded.hpp"
 #include "store/lookup.hpp"
+#include "store/sequence.hpp"
 #include "store/walk.hpp"
 
 namespace esker::detail {
@@ -21,16 +22,23 @@ Result<void> take_blocks(Core& core, ReservationBody& body) {
   const std::uint32_t block_tokens = core.block_tokens();
   const auto whole = static_cast<std::uint32_t>(body.path.blocks.size());
   const std::uint32_t stored = whole * block_tokens;
-  body.missing_begin = stored + body.shared;
+  body.missing_begin = stored + std::max(body.shared, body.carried_rows);
   body.missing_end = body.missing_begin;
   body.block_of.assign(whole, -1);
-  if (body.missing_begin == body.prompt_tokens) return {};
+  if (body.carried_rows > 0) {
+    body.blocks.push_back(body.sequence->tail);
+    if (auto ours = check_descriptors(core, body.blocks); !ours) return ours;
+  } else if (body.missing_begin == body.prompt_tokens) {
+    return {};
+  }
   const auto wanted =
       static_cast<std::uint32_t>(div_ceil(body.prompt_tokens - stored, block_tokens));
-  const std::uint32_t after = whole == 0 ? UINT32_MAX : body.path.blocks.back().block;
-  auto blocks = allocate(core, wanted, after);
+  const std::uint32_t carried = body.carried_rows > 0 ? 1 : 0;
+  std::uint32_t after = whole == 0 ? UINT32_MAX : body.path.blocks.back().block;
+  if (carried > 0) after = body.blocks.back().block;
+  auto blocks = allocate(core, wanted - carried, after);
   if (!blocks) return tl::make_unexpected(std::move(blocks).error());
-  body.blocks = std::move(*blocks);
+  body.blocks.insert(body.blocks.end(), blocks->begin(), blocks->end());
   const auto got = static_cast<std::uint32_t>(body.blocks.size());
   if (got < wanted) core.count(Counter::short_reservations);
   if (got == 0) return {};
@@ -48,7 +56,7 @@ void forget_continued(Core& core, ReservationBody& body) {
 
 /// Rows that our first block shares with the one it continues.
 Result<void> take_shared_rows(Core& core, ReservationBody& body) {
-  if (body.shared == 0 || body.blocks.empty()) return {};
+  if (body.shared == 0 || body.carried_rows > 0 || body.blocks.empty()) return {};
   const auto page = static_cast<std::uint32_t>(body.path.blocks.size());
   const std::uint32_t missing_begin = body.missing_begin;
   auto copied = copy_shared_rows(core, body, page);
@@ -70,15 +78,16 @@ Result<void> fill(Core& core, ReservationBody& body, Tokens tokens) {
     // Less than a block is shared, so what is all shared is a proper prefix of ours.
     body.supersedes = walked.partial.found.header->tokens == body.shared;
   }
+  if (body.sequence) continue_sequence(core, body, walked.position);
   if (auto done = take_blocks(core, body); !done) return done;
   prepare_bookkeeping(core, body);
+  if (body.carried_rows > 0) mark_carried(core, body);
   return take_shared_rows(core, body);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<ReservationBody>> reserve(Core& core, Tokens tokens,
-                                                 std::string_view name_space) {
+Result<std::unique_ptr<ReservationBody>> make_body(Core& core, Tokens tokens,
+                                                   std::string_view name_space,
+                                                   std::shared_ptr<Sequence> sequence) {
   if (auto ok = check_namespace(name_space); !ok) return tl::make_unexpected(ok.error());
   if (tokens.size() > INT32_MAX) {
     return fail(Errc::invalid, "tokens: their number is " + std::to_string(tokens.size()) +
@@ -88,6 +97,8 @@ Result<std::unique_ptr<ReservationBody>> reserve(Core& core, Tokens tokens,
   body->name_space = name_space;
   body->tokens.assign(tokens.begin(), tokens.end());
   body->prompt_tokens = static_cast<std::uint32_t>(tokens.size());
+  body->sequence = std::move(sequence);
+  if (body->sequence) body->sequence->lent = true;
   // The label spans of the walk come from the body's copy, which outlives the call.
   auto filled = guarded([&] { return fill(core, *body, body->tokens); });
   if (!filled) {
@@ -96,6 +107,20 @@ Result<std::unique_ptr<ReservationBody>> reserve(Core& core, Tokens tokens,
   }
   core.count(Counter::reserved_tokens, body->missing_end - body->missing_begin);
   return body;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReservationBody>> reserve(Core& core, Tokens tokens,
+                                                 std::string_view name_space) {
+  return make_body(core, tokens, name_space, nullptr);
+}
+
+Result<std::unique_ptr<ReservationBody>> reserve_for(std::shared_ptr<Sequence> sequence,
+                                                     Tokens tokens) {
+  Core& core = *sequence->core;
+  const std::string_view name_space = sequence->name_space;
+  return make_body(core, tokens, name_space, std::move(sequence));
 }
 
 }  // namespace esker::detail

@@ -5,9 +5,9 @@
 #include <esker/store.hpp>
 
 #include "base/error.hpp"
+#include "base/guarded.hpp"
 #include "store/attach.hpp"
 #include "store/create.hpp"
-#include "store/guarded.hpp"
 #include "store/house.hpp"
 #include "store/lookup.hpp"
 #include "store/observe.hpp"

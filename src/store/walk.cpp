@@ -63,6 +63,22 @@ void consider(Core& core, const Position& position, std::uint64_t hash, Tokens r
   }
 }
 
+/// A mark that somebody sets meanwhile must not be lost, and a hot prefix that many threads look up
+/// should be written once per tick and not once per lookup.
+void touch_block(const Core& core, std::uint32_t block, std::uint32_t stamp,
+                 std::uint32_t depth) noexcept {
+  AtomicWord word = core.control.touch(block);
+  std::uint64_t seen = word.load(std::memory_order_relaxed);
+  for (int round = 0; round < 4; ++round) {
+    TouchWord touch = TouchWord::unpack(seen);
+    if (touch.stamp == stamp && touch.depth == depth) return;
+    if (touch.frequency < UINT8_MAX) ++touch.frequency;
+    touch.stamp = stamp;
+    touch.depth = depth;
+    if (word.compare_exchange_weak(seen, touch.pack(), std::memory_order_relaxed)) return;
+  }
+}
+
 enum class Step : std::uint8_t { stepped, missed, out_of_memory };
 
 /// Goes on to a block that was found under the position.
@@ -210,12 +226,7 @@ void touch_path(Core& core, const PrefixBody& body) noexcept {
   const std::uint32_t stamp = stamp_now();
   std::uint32_t depth = 0;
   for (const PinnedBlock& pinned : body.blocks) {
-    AtomicWord word = core.control.touch(pinned.block);
-    TouchWord touch = TouchWord::unpack(word.load(std::memory_order_relaxed));
-    if (touch.frequency < UINT8_MAX) ++touch.frequency;
-    touch.stamp = stamp;
-    touch.depth = depth;
-    word.store(touch.pack(), std::memory_order_relaxed);
+    touch_block(core, pinned.block, stamp, depth);
     if (!body.keys) ++depth;
   }
 }

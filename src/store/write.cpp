@@ -170,12 +170,20 @@ Result<void> copy_shared_rows(Core& core, ReservationBody& body, std::uint32_t p
     const std::uint32_t row_bytes = core.segments.layout().planes()[plane].row_bytes;
     std::vector<std::byte> rows(std::size_t{body.shared} * row_bytes);
     const RowSink sink{rows.data(), body.shared, 0};
-    RowCursor out(std::span(&sink, 1), row_bytes);
+    RowCursor out(std::span(&sink, 1), row_bytes, body.shared);
     if (auto done = copy_rows(core, source, 0, plane, {0, body.shared}, out); !done) return done;
     if (auto done = write_rows(core, body, plane, first_token, rows); !done) return done;
   }
   body.missing_begin = missing_begin;
   return {};
+}
+
+void mark_carried(const Core& core, ReservationBody& body) {
+  const std::size_t planes = core.segments.layout().planes().size();
+  for (std::size_t plane = 0; plane < planes; ++plane) {
+    mark_rows(body, plane * row_words(body, core.block_tokens()), 0, body.carried_rows);
+    body.sum_states[plane] = sum_broken;
+  }
 }
 
 std::uint32_t first_hole(const Core& core, const ReservationBody& body,

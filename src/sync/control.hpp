@@ -49,11 +49,12 @@ enum class Counter : std::uint8_t {
 struct TouchWord {
   std::uint32_t stamp = 0;
   std::uint32_t depth = 0;
-  bool kept = false;
+  bool kept = false;  ///< a kept session holds it: not evicted
   bool wipe = false;  ///< removed while a reader held it: to be wiped when it is FREE
   std::uint8_t frequency = 0;
 
   static constexpr std::uint32_t max_depth = (1U << 20) - 1;
+  static constexpr std::uint64_t kept_bit = 1U << 11;
   static constexpr std::uint64_t wipe_bit = 1U << 10;
 
   [[nodiscard]] constexpr std::uint64_t pack() const noexcept {

@@ -13,6 +13,7 @@ namespace lock_bytes {
 inline constexpr std::uint64_t init = 0;
 inline constexpr std::uint64_t grow = 1;
 inline constexpr std::uint64_t evict = 2;
+inline constexpr std::uint64_t sessions = 3;
 inline constexpr std::uint64_t seat = 4096;  ///< + seat index
 inline constexpr std::uint64_t file_bytes = 4096;
 }  // namespace lock_bytes
@@ -28,6 +29,10 @@ class LockFile {
 
   [[nodiscard]] static Result<LockFile> open(const Directory& store, Sharing sharing,
                                              bool create = false);
+  /// Takes over a descriptor that stands in the lock registry.
+  [[nodiscard]] static LockFile over(File registered) noexcept {
+    return LockFile(std::move(registered));
+  }
 
   [[nodiscard]] bool try_lock(std::uint64_t byte) const noexcept;
   /// Polls until `deadline_ms` from now; false when somebody else still holds the byte.

@@ -1,5 +1,5 @@
 // Invariants
-// 1. A registered number is an open descriptor of some `lock` file; it is unregistered before it is
+// 1. A registered number is an open descriptor that may hold locks; it is unregistered before it is
 //    closed, both under the mutex.
 // 2. fork() happens only while no thread holds the mutex, and the child closes every registered
 //    number before any other code of the child runs.
@@ -72,11 +72,15 @@ Result<File> open_lock_file(const Directory& store, Sharing sharing, bool create
       file = store.open_file(file_names::lock, O_RDWR, sharing);
     }
   }
-  if (file && !remember(file->fd())) {
-    return fail(Errc::busy, file->path() + ": more than " + std::to_string(max_open_locks) +
-                                " lock operations at once in this process");
-  }
+  if (!file) return file;
+  if (auto done = adopt(*file, guard); !done) return tl::make_unexpected(std::move(done).error());
   return file;
+}
+
+Result<void> adopt(const File& file, const Guard&) {
+  if (remember(file.fd())) return {};
+  return fail(Errc::busy, file.path() + ": more than " + std::to_string(max_open_locks) +
+                              " lock operations at once in this process");
 }
 
 void close_lock_file(File& file, const Guard&) noexcept {

@@ -6,9 +6,9 @@
 
 namespace esker::detail {
 
-/// Every descriptor of a store's `lock` file that this process has open, so that a forked child can
-/// close its copies: an inherited copy would keep the parent's locks alive after the parent's
-/// death.
+/// Every descriptor with byte locks (of a store's `lock` file, of a cache) that this process has
+/// open, so that a forked child can close its copies: an inherited copy would keep the parent's
+/// locks alive after the parent's death.
 /// Threads: any. `fork` in another thread waits until no descriptor is half made.
 namespace lock_registry {
 
@@ -23,6 +23,9 @@ class Guard {
 
 /// Opens `lock` and registers the descriptor.
 [[nodiscard]] Result<File> open_lock_file(const Directory& store, Sharing sharing, bool create);
+
+/// Registers a descriptor that was opened while `guard` was held.
+[[nodiscard]] Result<void> adopt(const File& file, const Guard& guard);
 
 /// Unregisters and closes. `guard` proves that the registry is held.
 void close_lock_file(File& file, const Guard& guard) noexcept;

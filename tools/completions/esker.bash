@@ -9,16 +9,18 @@ _esker_stores() {
 
 _esker() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
-  local verbs="info ls match stat ps log verify reap import export"
+  local verbs="info ls match stat ps log verify reap session import export"
   verbs+=" create rm evict trim destroy help"
+  local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
   local change="--dry-run --yes"
   local prompt="--ids --first --namespace"
   local verb="" word own=""
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word == -* ]] && continue
-    verb="$word"
-    break
+    verb+="${verb:+ }$word"
+    # Only these two go on with another command.
+    [[ $word == help || $word == session ]] || break
   done
   COMPREPLY=()
 
@@ -28,7 +30,12 @@ _esker() {
       return
       ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current"); return ;;
-    --sort) mapfile -t COMPREPLY < <(compgen -W "age tokens bytes" -- "$current"); return ;;
+    --sort)
+      word="age tokens bytes"
+      [[ $verb == session* ]] && word="used name tokens"
+      mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
+      return
+      ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "llama" -- "$current"); return ;;
     --dtype)
       mapfile -t COMPREPLY < <(
@@ -42,8 +49,14 @@ _esker() {
     ls) own="--sort" ;;
     match) own="$prompt" ;;
     log) own="--follow --since" ;;
-    import) own="--format --model --model-file --assume-model --namespace" ;;
-    export) own="--format --like $prompt --output --force" ;;
+    "session ls") own="--sort" ;;
+    "session rm") own="--expired $change" ;;
+    "session keep") own="--keep-max --off" ;;
+    import)
+      own="--format --model --model-file --assume-model --namespace"
+      own+=" --session --set --ttl --priority"
+      ;;
+    export) own="--format --like $prompt --session --output --force" ;;
     create)
       own="--layers --kv-heads --head-dim --dtype --like --block-tokens --model --model-file"
       own+=" --capacity --group --seats --segment-size"
@@ -58,6 +71,8 @@ _esker() {
     mapfile -t COMPREPLY < <(compgen -W "$own $common" -- "$current")
   elif [[ -z $verb || $verb == help ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
+  elif [[ $verb == session || $verb == "help session" ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$session_verbs" -- "$current")
   else
     mapfile -t COMPREPLY < <(compgen -W "$(_esker_stores)" -- "$current"; compgen -f -- "$current")
   fi

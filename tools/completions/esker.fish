@@ -16,6 +16,10 @@ function __esker_in
     __fish_seen_subcommand_from $argv
 end
 
+function __esker_session_verb
+    __esker_in session; and not __esker_in ls show rm fork rename keep
+end
+
 complete -c esker -f
 complete -c esker -n '__fish_use_subcommand' -l version -d 'Show the versions'
 complete -c esker -n __fish_use_subcommand -a info -d "Show what a store is made for"
@@ -26,6 +30,7 @@ complete -c esker -n __fish_use_subcommand -a ps -d "Show which processes have a
 complete -c esker -n __fish_use_subcommand -a log -d "Show what happened"
 complete -c esker -n __fish_use_subcommand -a verify -d "Check every byte"
 complete -c esker -n __fish_use_subcommand -a reap -d "Clean up after dead processes"
+complete -c esker -n __fish_use_subcommand -a session -d "Look after sessions"
 complete -c esker -n __fish_use_subcommand -a import -d "Store an engine's file"
 complete -c esker -n __fish_use_subcommand -a export -d "Write a prefix as a file"
 complete -c esker -n __fish_use_subcommand -a create -d "Make a store"
@@ -43,7 +48,21 @@ complete -c esker -l bytes -d 'Print sizes as plain bytes'
 complete -c esker -l color -x -a 'auto always never' -d 'When to colour'
 complete -c esker -s h -l help -d 'Show the help'
 
-complete -c esker -n '__esker_in ls' -l sort -x -a 'age tokens bytes' -d 'What comes first'
+complete -c esker -n '__esker_in ls; and not __esker_in session' -l sort -x \
+    -a 'age tokens bytes' -d 'What comes first'
+
+complete -c esker -n '__esker_session_verb' -a ls -d 'List the sessions'
+complete -c esker -n '__esker_session_verb' -a show -d 'Show all that is known of one'
+complete -c esker -n '__esker_session_verb' -a rm -d 'Forget sessions'
+complete -c esker -n '__esker_session_verb' -a fork -d 'Start a new one where another is'
+complete -c esker -n '__esker_session_verb' -a rename -d 'Give one another name'
+complete -c esker -n '__esker_session_verb' -a keep -d 'Never evict its blocks'
+complete -c esker -n '__esker_in session; and __esker_in ls' -l sort -x \
+    -a 'used name tokens' -d 'What comes first'
+complete -c esker -n '__esker_in session; and __esker_in rm' -l expired -d 'Whose life is over'
+complete -c esker -n '__esker_in session; and __esker_in keep' -l keep-max -x -d 'Most of all kept'
+complete -c esker -n '__esker_in session; and __esker_in keep' -l off -d 'No longer'
+
 complete -c esker -n '__esker_in match export' -l ids -r -F -d 'Token ids'
 complete -c esker -n '__esker_in match export' -l first -x -d 'Only the first N tokens'
 complete -c esker -n '__esker_in match import export' -l namespace -x -d 'Root of the path'
@@ -51,6 +70,11 @@ complete -c esker -n '__esker_in log' -s f -l follow -d 'Go on with what happens
 complete -c esker -n '__esker_in log' -l since -x -d 'After this event'
 complete -c esker -n '__esker_in import export' -l format -x -a llama -d 'Kind of file'
 complete -c esker -n '__esker_in import' -F
+complete -c esker -n '__esker_in import' -l session -x -d 'Keep it as this session'
+complete -c esker -n '__esker_in import' -l set -x -d 'A note: key=value'
+complete -c esker -n '__esker_in import' -l ttl -x -d 'How long the session lives'
+complete -c esker -n '__esker_in import' -l priority -x -d 'Which kept ones come first'
+complete -c esker -n '__esker_in export' -l session -x -d 'What is reusable of it'
 complete -c esker -n '__esker_in import create' -l model -x -d 'A fact: key=value'
 complete -c esker -n '__esker_in import create' -l model-file -r -F -d 'The model'
 complete -c esker -n '__esker_in import' -l assume-model -d 'Take it for granted'

@@ -9,7 +9,7 @@ _esker_stores() {
 }
 
 _esker() {
-  local -a verbs common change prompt own
+  local -a verbs session_verbs common change prompt own
   verbs=(
     'info:show what a store is made for'
     'ls:list stores, or the paths in one'
@@ -19,6 +19,7 @@ _esker() {
     'log:show what happened'
     'verify:check every byte'
     'reap:clean up after dead processes'
+    'session:look after sessions'
     "import:store an engine's file"
     'export:write a prefix as a file'
     'create:make a store'
@@ -27,6 +28,14 @@ _esker() {
     'trim:return disk space'
     'destroy:delete a store'
     'help:show the help of a command'
+  )
+  session_verbs=(
+    'ls:list the sessions'
+    'show:show all that is known of one'
+    'rm:forget sessions'
+    'fork:start a new one where another is'
+    'rename:give one another name'
+    'keep:never evict its blocks'
   )
   common=(
     '(-s --store)'{-s,--store}'[the store]:store:_esker_stores'
@@ -50,6 +59,21 @@ _esker() {
     [[ $words[2] == -* ]] && _arguments $common '--version[show the versions]'
     return
   fi
+  if [[ $words[2] == session ]]; then
+    if ((CURRENT == 3)); then
+      _describe command session_verbs
+      return
+    fi
+    case $words[3] in
+      ls) own=('--sort[what comes first]:order:(used name tokens)') ;;
+      rm) own=('--expired[all whose time to live is over]' $change) ;;
+      keep) own=('--keep-max[most that all kept sessions hold]:size:' '--off[no longer]') ;;
+    esac
+    shift 2 words
+    ((CURRENT -= 2))
+    _arguments $own $common '1:store:_esker_stores' '*:session:'
+    return
+  fi
   case $words[2] in
     ls) own=('--sort[what comes first]:order:(age tokens bytes)') ;;
     match) own=($prompt) ;;
@@ -57,11 +81,14 @@ _esker() {
     import)
       own=('--format[kind of file]:format:(llama)' '*--model[a fact]:key=value:'
         '--model-file[the model]:file:_files' '--assume-model[take it for granted]'
-        '--namespace[root of the path]:name:' '2:file:_files')
+        '--namespace[root of the path]:name:' '--session[keep it as this session]:name:'
+        '*--set[a note on the session]:key=value:' '--ttl[how long the session lives]:time:'
+        '--priority[which kept ones come first]:number:' '2:file:_files')
       ;;
     export)
       own=('--format[kind of file]:format:(llama)' '--like[a file of the server]:file:_files'
-        $prompt '(-o --output)'{-o,--output}'[file to write]:file:_files'
+        $prompt '--session[what is reusable of it]:name:'
+        '(-o --output)'{-o,--output}'[file to write]:file:_files'
         '(-f --force)'{-f,--force}'[replace it]')
       ;;
     create)

@@ -11,6 +11,8 @@ def fields(found):
         "speedup": round(found.cold.first_token_ms / found.after_kill.total_ms, 1),
         "document_tokens": found.document_tokens,
         "reused_tokens_after_kill": found.after_kill.answer.reused_tokens,
+        "session_tokens": found.session.tokens,
+        "session_reusable_tokens_after_kill": found.session.reusable_tokens,
         "reused_tokens_other_worker": found.other_worker.answer.reused_tokens,
         "new_blocks_other_worker": found.other_chat.imported.new_blocks,
         "shared_blocks": found.other_chat.imported.shared_blocks,
@@ -40,6 +42,10 @@ def broken_promises(found):
          found.cold.reused_tokens == 0),
         *((f"tokens reused {how}", answer.reused_tokens, f"at least {least}",
            answer.reused_tokens >= least) for how, answer in reuse),
+        ("tokens of the session that A left", found.session.tokens,
+         str(len(found.first_chat.ids)), found.session.tokens == len(found.first_chat.ids)),
+        ("tokens of it that are reusable after the kill", found.session.reusable_tokens,
+         str(found.session.tokens), found.session.reusable_tokens == found.session.tokens),
         ("tokens of B's prompt that match finds", found.matched_tokens,
          str(found.other_worker.stored_tokens),
          found.matched_tokens == found.other_worker.stored_tokens),
@@ -84,6 +90,8 @@ def totals(found):
     values = fields(found)
     yield (f"speedup after the kill     {values['speedup']:.1f}x "
            "(the start of a server process is in neither time)")
+    yield (f"session after the kill     {found.session.reusable_tokens:,} of "
+           f"{found.session.tokens:,} tokens are reusable")
     yield (f"stored                     {mebibytes(values['store_bytes'])} in "
            f"{found.totals.blocks} blocks; the three slot files are "
            f"{mebibytes(values['slot_files_bytes'])}")

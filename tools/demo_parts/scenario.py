@@ -10,6 +10,7 @@ from document import (FIRST_QUESTION, OTHER_QUESTION, SECOND_QUESTION, Document,
 from engine import Worker
 
 ANSWER_TOKENS = 32
+FIRST_SESSION, SECOND_SESSION, OTHER_SESSION = "chat 1", "chat 2", "chat 3"
 ROOM_TOKENS = 512  # for the template, a question and an answer
 
 
@@ -55,6 +56,7 @@ class Findings:
     kept: object = None  # A's answer to the second question from its own slot
     same_process: Warm = None  # A's answer to it from the store
     after_kill: Warm = None  # the same from a new process
+    session: object = None  # the first chat, as the successor of the killed process finds it
     second_chat: Chat = None
     matched_tokens: int = 0  # of the other worker's prompt
     known_tokens: int = 0  # of the other worker's chat: shared with one of the earlier chats
@@ -96,7 +98,7 @@ class Scenario:
         prompt = self._document.prompt(FIRST_QUESTION, a)
         found.cold = a.complete(prompt, ANSWER_TOKENS)
         self._show(found.cold, found.cold.first_token_ms)
-        found.first_chat = self._keep(a, prompt, found.cold)
+        found.first_chat = self._keep(a, prompt, found.cold, FIRST_SESSION, FIRST_QUESTION)
         self._say(f"   And, for step 4, with its slot kept and then from the store: "
                   f"{SECOND_QUESTION}")
         prompt = self._document.prompt(SECOND_QUESTION, a)
@@ -109,10 +111,14 @@ class Scenario:
         successor = self._start("A2")
         self._say(f"2. Worker A is killed with SIGKILL. Process {successor.pid} takes over: "
                   f"{SECOND_QUESTION}")
+        found.session = self._store.session(FIRST_SESSION)
+        self._say(f"   Session \"{FIRST_SESSION}\", which A left: {found.session.reusable_tokens} "
+                  f"of {found.session.tokens} tokens are reusable")
         prompt = self._document.prompt(SECOND_QUESTION, successor)
         found.after_kill = self._ask_from_store(successor, prompt)
         self._show(found.after_kill.answer, found.after_kill.total_ms)
-        found.second_chat = self._keep(successor, prompt, found.after_kill.answer)
+        found.second_chat = self._keep(successor, prompt, found.after_kill.answer, SECOND_SESSION,
+                                       SECOND_QUESTION)
         return successor
 
     def _ask_another_worker(self, b, successor):
@@ -123,7 +129,8 @@ class Scenario:
         found.matched_tokens = self._store.match(self._write_ids(b, prompt))
         found.other_worker = self._ask_from_store(b, prompt)
         self._show(found.other_worker.answer, found.other_worker.total_ms)
-        found.other_chat = self._keep(b, prompt, found.other_worker.answer)
+        found.other_chat = self._keep(b, prompt, found.other_worker.answer, OTHER_SESSION,
+                                      OTHER_QUESTION)
         found.known_tokens = max(common_length(found.other_chat.ids, chat.ids)
                                  for chat in (found.first_chat, found.second_chat))
 
@@ -134,6 +141,8 @@ class Scenario:
         found.needed_blocks = distinct_blocks(chats, found.block_tokens)
         found.verify_ok = self._store.verify()
         found.totals = self._store.totals()
+        command, shown = self._store.list_sessions()
+        self._say(f"\n$ {command}\n{shown.rstrip()}")
 
     def _start(self, name):
         settings = self._settings
@@ -161,14 +170,14 @@ class Scenario:
         os.remove(self._path(restored))
         return Warm(stored_tokens, (exported - started) * 1000, (ready - exported) * 1000, answer)
 
-    def _keep(self, worker, prompt, answer):
-        """Saves the slot and puts it into the store, which the first chat brings into being."""
+    def _keep(self, worker, prompt, answer, session, question):
+        """Saves the slot and keeps it as a session of the store, which the first chat makes."""
         name = f"{worker.name}.slot"
         saved_tokens = worker.save_slot(name)
         if not self._store.block_tokens:
             self._store.create(self._path(name))
         started = time.perf_counter()
-        imported = self._store.import_slot(self._path(name))
+        imported = self._store.import_slot(self._path(name), session, f"question={question}")
         import_ms = (time.perf_counter() - started) * 1000
         return Chat((prompt + answer.token_ids)[:saved_tokens], os.path.getsize(self._path(name)),
                     import_ms, imported)

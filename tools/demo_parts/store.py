@@ -20,6 +20,12 @@ class Imported:
 
 
 @dataclass
+class Session:
+    tokens: int
+    reusable_tokens: int
+
+
+@dataclass
 class Totals:
     blocks: int
     store_bytes: int
@@ -39,11 +45,26 @@ class EskerStore:
                            "--capacity", CAPACITY)
         self.block_tokens = answer["geometry"]["block_tokens"]
 
-    def import_slot(self, slot_file):
-        answer = self._run("import", self._directory, slot_file, *self._model)
+    def import_slot(self, slot_file, session, note):
+        """Stores what is new of the file, and keeps its sequence as a session."""
+        answer = self._run("import", self._directory, slot_file, *self._model,
+                           "--session", session, "--set", note)
         blocks = -(-answer["tokens"] // self.block_tokens)
         return Imported(answer["tokens"], answer["new_tokens"], answer["new_blocks"],
                         blocks - answer["new_blocks"])
+
+    def session(self, name):
+        answer = self._run("session", "show", self._directory, name)
+        return Session(answer["tokens"], answer["reusable_tokens"])
+
+    def list_sessions(self):
+        """The command that lists them, as a user would type it, and what that shows."""
+        words = ["session", "ls", self._directory, "--sort", "name"]
+        done = subprocess.run([self._esker, *words], text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            raise self._error("session ls", done)
+        return " ".join(["esker", *words]), done.stdout
 
     def match(self, ids_file):
         return self._run("match", self._directory, "--ids", ids_file)["matched_tokens"]
@@ -64,14 +85,14 @@ class EskerStore:
         answer = self._run("stat", self._directory)
         return Totals(answer["blocks_ready"], answer["store_bytes"])
 
-    def _run(self, command, *arguments):
-        done = self._start(command, *arguments)
+    def _run(self, *words):
+        done = self._start(*words)
         if done.returncode != 0:
-            raise self._error(command, done)
+            raise self._error(words[0], done)
         return json.loads(done.stdout)
 
-    def _start(self, command, *arguments):
-        return subprocess.run([self._esker, command, *arguments, "--json"], text=True,
+    def _start(self, *words):
+        return subprocess.run([self._esker, *words, "--json"], text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
     @staticmethod

@@ -1,0 +1,244 @@
+// Invariants
+// 1. A name is taken, given up or moved under the SESSIONS lock, after everything was checked.
+// 2. Blocks go before the files that name them: killed in between, a session is less reusable, and
+//    can be removed again.
+#include <esker/session.hpp>
+#include <esker/store.hpp>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/guarded.hpp"
+#include "session/session_state.hpp"
+#include "store/house.hpp"
+#include "store/kept.hpp"
+#include "store/lookup.hpp"
+#include "store/session_paths.hpp"
+
+namespace esker {
+
+using detail::fail;
+using detail::guarded;
+
+namespace {
+
+template <class T>
+detail::Failure failure_of(Result<T>& result) {
+  return tl::make_unexpected(std::move(result).error());
+}
+
+Result<void> usable(const std::shared_ptr<detail::Core>& core, bool for_writing) {
+  if (core == nullptr) return fail(Errc::invalid, "this Store was moved from");
+  return core->usable(for_writing);
+}
+
+detail::Failure no_session(const detail::Core& core, std::string_view name) {
+  return fail(Errc::missing, core.directory.path() + ": there is no session \"" +
+                                 std::string(name) + "\"; see `esker session ls`");
+}
+
+Result<void> refuse_taken(const detail::SessionFiles& files, std::string_view name) {
+  if (!files.has(name)) return {};
+  return fail(Errc::invalid, "session \"" + std::string(name) +
+                                 "\" exists already; resume it, remove it, or choose another name");
+}
+
+/// The session that goes on under a new name: what is written of it.
+detail::SessionRecord branch_of(const detail::SessionState& parent, std::string_view name) {
+  detail::SessionRecord child = parent.record;
+  child.name = name;
+  child.tokens = parent.sequence->tokens;
+  child.created_unix_ns = detail::unix_ns();
+  child.revision = 1;
+  child.kept = false;
+  child.keep_max_bytes = 0;
+  return child;
+}
+
+/// The tokens on file are ours up to their end.
+bool begins_with(Tokens all, Tokens beginning) {
+  return beginning.size() <= all.size() &&
+         std::equal(beginning.begin(), beginning.end(), all.begin());
+}
+
+/// Copies what of the engine's state belongs to tokens that the child has.
+Result<void> copy_attachments(const detail::SessionFiles& files, const std::string& from,
+                              const detail::SessionRecord& child) {
+  auto attachments = files.attachments(from);
+  if (!attachments) return failure_of(attachments);
+  for (const auto& [record, damage] : *attachments) {
+    if (!damage.empty() || record.position > child.tokens.size()) continue;
+    auto state = files.state(from, record.label);
+    if (!state) continue;
+    if (auto done = files.attach(child.name, state->record, state->bytes); !done) return done;
+  }
+  return {};
+}
+
+/// Writes the child's files. They share the parent's token file where the parent's file is ours.
+Result<void> write_branch(const detail::SessionFiles& files, detail::SessionState& parent,
+                          const detail::SessionRecord& child) {
+  auto filed = detail::read_own(files, parent);
+  if (filed && filed->tokens != child.tokens) {
+    // So that all branches share the tokens that were not saved yet.
+    const detail::SessionRecord record = parent.record_to_write();
+    if (auto done = files.write(record); !done) return done;
+    parent.record.revision = record.revision;
+    filed->tokens = record.tokens;
+  }
+  if (filed && begins_with(child.tokens, filed->tokens)) {
+    return files.write_fork(parent.record.name, child);
+  }
+  if (auto done = files.write(child); !done) return done;
+  return copy_attachments(files, parent.record.name, child);
+}
+
+}  // namespace
+
+Result<Session> Session::create(Store& store, std::string_view name,
+                                const SessionOptions& options) {
+  return guarded([&]() -> Result<Session> {
+    if (auto ok = usable(store.core_, true); !ok) return failure_of(ok);
+    if (auto ok = detail::check_session_name(name); !ok) return failure_of(ok);
+    if (auto ok = detail::check_namespace(options.name_space); !ok) return failure_of(ok);
+    if (auto ok = detail::check_metadata(options.metadata); !ok) return failure_of(ok);
+    auto locked = detail::lock_session_files(*store.core_);
+    if (!locked) return failure_of(locked);
+    if (auto ok = refuse_taken(locked->files, name); !ok) return failure_of(ok);
+    locked->files.sweep();
+    detail::SessionRecord record;
+    record.name = name;
+    record.name_space = options.name_space;
+    record.metadata = options.metadata;
+    record.priority = options.priority;
+    record.time_to_live_s = options.time_to_live_s;
+    record.created_unix_ns = detail::unix_ns();
+    record.revision = 1;
+    if (auto done = locked->files.write(record); !done) return failure_of(done);
+    return Session(std::make_shared<detail::SessionState>(store.core_, std::move(record)));
+  });
+}
+
+Result<Session> Session::resume(Store& store, std::string_view name) {
+  return guarded([&]() -> Result<Session> {
+    if (auto ok = usable(store.core_, false); !ok) return failure_of(ok);
+    detail::Core& core = *store.core_;
+    auto files = detail::session_files(core, false);
+    if (!files) return failure_of(files);
+    if (!files->has(name)) return no_session(core, name);
+    auto record = files->read(name);
+    if (!record) return failure_of(record);
+    if (record->expired(detail::unix_ns())) {
+      return fail(Errc::missing, core.directory.path() + ": the time to live of session \"" +
+                                     std::string(name) +
+                                     "\" is over; remove it with `esker "
+                                     "session rm`");
+    }
+    auto state = std::make_shared<detail::SessionState>(store.core_, std::move(*record));
+    detail::Sequence& sequence = *state->sequence;
+    sequence.hold(detail::lookup(core, sequence.tokens, sequence.name_space));
+    if (core.options.access != Access::inspect) files->touch(name);
+    return Session(std::move(state));
+  });
+}
+
+Result<std::vector<SessionInfo>> Session::list(const Store& store) {
+  return guarded([&]() -> Result<std::vector<SessionInfo>> {
+    if (auto ok = usable(store.core_, false); !ok) return failure_of(ok);
+    auto files = detail::session_files(*store.core_, false);
+    if (!files) return failure_of(files);
+    auto names = files->names();
+    if (!names) return failure_of(names);
+    std::vector<SessionInfo> all;
+    for (const std::string& name : *names) {
+      // One that was removed since is no damage.
+      if (!files->has(name)) continue;
+      all.push_back(detail::describe_session(*store.core_, *files, name));
+    }
+    return all;
+  });
+}
+
+Result<SessionInfo> Session::describe(const Store& store, std::string_view name) {
+  return guarded([&]() -> Result<SessionInfo> {
+    if (auto ok = usable(store.core_, false); !ok) return failure_of(ok);
+    auto files = detail::session_files(*store.core_, false);
+    if (!files) return failure_of(files);
+    if (!files->has(name)) return no_session(*store.core_, name);
+    return detail::describe_session(*store.core_, *files, std::string(name));
+  });
+}
+
+Result<Freed> Session::remove(Store& store, std::span<const std::string> names, bool dry_run) {
+  return guarded([&]() -> Result<Freed> {
+    if (auto ok = usable(store.core_, !dry_run); !ok) return failure_of(ok);
+    detail::Core& core = *store.core_;
+    auto locked = detail::lock_session_files(core);
+    if (!locked) return failure_of(locked);
+    const detail::SessionFiles& files = locked->files;
+    auto all = files.names();
+    if (!all) return failure_of(all);
+    std::vector<detail::SessionRecord> gone;
+    std::vector<detail::SessionRecord> staying;
+    for (const std::string& name : names) {
+      if (!files.has(name)) return no_session(core, name);
+    }
+    for (const std::string& name : *all) {
+      auto record = files.read(name);
+      if (!record) continue;
+      const bool named = std::find(names.begin(), names.end(), name) != names.end();
+      (named ? gone : staying).push_back(std::move(*record));
+    }
+    auto freed = detail::remove_sequences(core, gone, staying, dry_run);
+    if (!freed || dry_run) return freed;
+    for (const std::string& name : names) {
+      if (auto done = files.remove(name); !done) return failure_of(done);
+    }
+    for (const detail::SessionRecord& record : gone) {
+      const detail::PinnedPath path(core, record.tokens, record.name_space);
+      if (path && record.kept) detail::release_path(core, *path);
+    }
+    detail::keep_sessions(core);
+    freed->paths = names.size();
+    return freed;
+  });
+}
+
+Result<Session> Session::fork(std::string_view name) {
+  return guarded([&]() -> Result<Session> {
+    if (auto ok = detail::ready_to_change(state_); !ok) return failure_of(ok);
+    if (auto ok = detail::check_session_name(name); !ok) return failure_of(ok);
+    auto locked = detail::lock_session_files(state_->core());
+    if (!locked) return failure_of(locked);
+    if (auto ok = refuse_taken(locked->files, name); !ok) return failure_of(ok);
+    detail::SessionRecord child = branch_of(*state_, name);
+    if (auto done = write_branch(locked->files, *state_, child); !done) return failure_of(done);
+    auto state = std::make_shared<detail::SessionState>(state_->sequence->core, std::move(child));
+    detail::Sequence& branch = *state->sequence;
+    if (const detail::PrefixBody* path = state_->sequence->path()) {
+      branch.hold(detail::clone_path(state_->core(), *path));
+    }
+    // Without a block for its tail the branch is a little less reusable.
+    if (branch.stored.tokens() == prefix().tokens()) {
+      static_cast<void>(detail::copy_tail(*state_->sequence, branch));
+    }
+    return Session(std::move(state));
+  });
+}
+
+Result<void> Session::rename(std::string_view name) {
+  return guarded([&]() -> Result<void> {
+    if (auto ok = detail::ready_to_change(state_); !ok) return ok;
+    if (auto ok = detail::check_session_name(name); !ok) return ok;
+    auto locked = detail::lock_session_files(state_->core());
+    if (!locked) return failure_of(locked);
+    if (auto ok = refuse_taken(locked->files, name); !ok) return ok;
+    auto filed = detail::read_own(locked->files, *state_);
+    if (!filed) return failure_of(filed);
+    if (auto done = locked->files.rename(state_->record.name, name); !done) return done;
+    state_->record.name = name;
+    if (auto moved = locked->files.read(name)) state_->record.revision = moved->revision;
+    return {};
+  });
+}
+
+}  // namespace esker

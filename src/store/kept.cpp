@@ -1,0 +1,87 @@
+// Invariants
+// 1. Only blocks that the caller pins are marked, so a mark never lands on a later life of a block;
+//    publishing writes the touch word anew and thereby clears the mark of an earlier one.
+// 2. The marks follow the session files; they are advice to the evictor and nothing else.
+#include "store/kept.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "store/session_paths.hpp"
+#include "store/walk.hpp"
+
+namespace esker::detail {
+
+namespace {
+
+bool is_kept(const Core& core, std::uint32_t block) noexcept {
+  return (core.control.touch(block).load(std::memory_order_relaxed) & TouchWord::kept_bit) != 0;
+}
+
+}  // namespace
+
+std::uint64_t kept_blocks(const Core& core) noexcept {
+  std::uint64_t kept = 0;
+  for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
+    if (is_kept(core, block) &&
+        core.word(block, std::memory_order_relaxed).state == BlockState::ready) {
+      ++kept;
+    }
+  }
+  return kept;
+}
+
+std::uint64_t keep_limit(const Core& core, std::uint64_t wanted) noexcept {
+  return wanted != 0 ? wanted : core.superblock.capacity_bytes / 2;
+}
+
+std::uint64_t not_kept(const Core& core, const PrefixBody& path) noexcept {
+  std::uint64_t missing = 0;
+  for (const PinnedBlock& pinned : path.blocks) {
+    if (!is_kept(core, pinned.block)) ++missing;
+  }
+  return missing;
+}
+
+void keep_path(Core& core, const PrefixBody& path, std::uint64_t max_bytes) noexcept {
+  if (not_kept(core, path) == 0) return;
+  const std::uint64_t limit = keep_limit(core, max_bytes) / core.superblock.geometry.block_bytes();
+  std::uint64_t kept = kept_blocks(core);
+  for (const PinnedBlock& pinned : path.blocks) {
+    if (is_kept(core, pinned.block)) continue;
+    if (kept >= limit) return;
+    core.control.touch(pinned.block).fetch_or(TouchWord::kept_bit, std::memory_order_relaxed);
+    ++kept;
+  }
+}
+
+void release_path(Core& core, const PrefixBody& path) noexcept {
+  for (const PinnedBlock& pinned : path.blocks) {
+    core.control.touch(pinned.block).fetch_and(~TouchWord::kept_bit, std::memory_order_relaxed);
+  }
+}
+
+std::uint32_t kept_tokens(const Core& core, const PrefixBody& path) noexcept {
+  std::uint32_t tokens = 0;
+  for (std::size_t i = 0; i < path.blocks.size() && is_kept(core, path.blocks[i].block); ++i) {
+    tokens += path.tokens_in(i);
+  }
+  return tokens;
+}
+
+void keep_sessions(Core& core) {
+  std::vector<SessionRecord> records = readable_sessions(core);
+  const std::uint64_t now = unix_ns();
+  std::erase_if(records,
+                [&](const SessionRecord& record) { return !record.kept || record.expired(now); });
+  std::stable_sort(
+      records.begin(), records.end(),
+      [](const SessionRecord& a, const SessionRecord& b) { return a.priority > b.priority; });
+  for (const SessionRecord& record : records) {
+    const PinnedPath path(core, record.tokens, record.name_space);
+    if (path) keep_path(core, *path, record.keep_max_bytes);
+  }
+}
+
+}  // namespace esker::detail

@@ -1,0 +1,119 @@
+#include <filesystem>
+
+#include "catch.hpp"
+#include "support/sessions.hpp"
+#include "support/stores.hpp"
+#include "support/temp_dir.hpp"
+
+using namespace esker;
+using namespace esker::test;
+
+namespace {
+
+Session saved_session(Store& store, const std::string& name, const TokenList& tokens) {
+  Session session = need(Session::create(store, name));
+  talk(session, tokens);
+  need(session.save());
+  return session;
+}
+
+/// Fills the store several times over.
+void flood(Store& store, std::uint64_t seed) {
+  const auto rounds = need(store.info()).capacity_bytes / store.geometry().block_bytes();
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    static_cast<void>(need(try_put(store, prompt(64, seed + i))));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("blocks of a kept session are not evicted", "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  const TokenList words = prompt(40, 1);
+  const TokenList others = prompt(40, 2);
+  {
+    need(saved_session(store, "kept", words).keep());
+    saved_session(store, "not kept", others);
+  }
+  CHECK(store.stats().blocks_kept == 3);
+  flood(store, 100);
+  CHECK(need(Session::resume(store, "kept")).reusable() == 40);
+  CHECK(need(Session::resume(store, "not kept")).reusable() < 40);
+  const Freed freed = need(store.evict(0));
+  CHECK(freed.kept_blocks == 3);
+  need(store.evict_older_than(UINT64_MAX));
+  Session kept = need(Session::resume(store, "kept"));
+  CHECK(kept.reusable() == 40);
+  CHECK(wrong_session(kept).empty());
+  const SessionInfo info = need(kept.info());
+  CHECK(info.kept);
+  CHECK(info.kept_tokens == 40);
+}
+
+TEST_CASE("a kept session stays kept when control is built anew", "[session][keep]") {
+  const TempDir dir;
+  {
+    Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+    need(saved_session(store, "kept", prompt(40, 3)).keep());
+  }
+  std::filesystem::remove(dir / "store/control");
+  Store store = need(Store::open(dir / "store"));
+  CHECK(store.stats().blocks_kept == 3);
+  flood(store, 200);
+  CHECK(need(Session::resume(store, "kept")).reusable() == 40);
+}
+
+TEST_CASE("what a kept session adds is kept as well", "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  {
+    Session kept = saved_session(store, "kept", prompt(40, 4));
+    need(kept.keep());
+    talk(kept, prompt(30, 5));
+    need(kept.save());
+    CHECK(need(kept.info()).kept_tokens == 70);
+  }
+  flood(store, 300);
+  CHECK(need(Session::resume(store, "kept")).reusable() == 70);
+}
+
+TEST_CASE("no more is kept than the limit, and what is beyond it says full", "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  const std::uint64_t block_bytes = store.geometry().block_bytes();
+  Session one = saved_session(store, "one", prompt(48, 6));
+  Session two = saved_session(store, "two", prompt(48, 7));
+  need(one.keep(4 * block_bytes));
+  auto refused = two.keep(4 * block_bytes);
+  REQUIRE(!refused);
+  CHECK(refused.error().code == Errc::full);
+  CHECK(store.stats().blocks_kept == 3);
+  CHECK_FALSE(need(two.info()).kept);
+  talk(one, prompt(48, 8));
+  CHECK(need(one.info()).kept_tokens == 64);
+  CHECK(store.stats().blocks_kept == 4);
+  need(two.keep(8 * block_bytes));
+  CHECK(store.stats().blocks_kept == 7);
+}
+
+TEST_CASE("letting one session go keeps what another holds", "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  {
+    Session trunk = saved_session(store, "trunk", prompt(48, 9));
+    Session branch = need(trunk.fork("branch"));
+    talk(branch, prompt(32, 10));
+    need(branch.save());
+    need(trunk.keep());
+    need(branch.keep());
+    CHECK(store.stats().blocks_kept == 5);
+    need(branch.unkeep());
+    CHECK(store.stats().blocks_kept == 3);
+    need(branch.keep());
+  }
+  need(Session::remove(store, std::vector<std::string>{"branch"}));
+  CHECK(store.stats().blocks_kept == 3);
+  flood(store, 400);
+  CHECK(need(Session::resume(store, "trunk")).reusable() == 48);
+}

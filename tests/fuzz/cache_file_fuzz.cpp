@@ -138,7 +138,7 @@ void fix_sums(std::span<std::byte> file) {
     const std::uint64_t at = cache_records_offset + slot * cache_page_bytes;
     auto record = load<CacheSyncRecord>(file, at);
     if (record.sequence == 0) continue;
-    if (header && record.length <= header->max_tokens) {
+    if (header && record.length > 0 && record.length <= header->max_tokens) {
       std::vector<std::uint64_t> sums(record.length);
       std::memcpy(sums.data(), file.data() + header->layout.table_offset(slot), 8 * sums.size());
       record.table_checksum = cache_table_checksum(sums, record.sequence);
@@ -166,7 +166,7 @@ void fix_live_page(const std::string& path, std::span<std::byte> file) {
 }
 
 /// The same bytes whenever it runs: what is random or of this moment is replaced.
-fuzz::Bytes corpus_input(Rows file, bool live) {
+fuzz::Bytes corpus_input(Rows file, int treatment) {
   auto header = load<CacheFileHeader>(file, 0);
   header.uuid.fill(7);
   header.created_unix_ns = 1'700'000'000'000'000'000;
@@ -185,7 +185,7 @@ fuzz::Bytes corpus_input(Rows file, bool live) {
   page.writer_pid = 1;
   put(file, cache_live_offset, page);
   fix_sums(file);
-  fuzz::Bytes input(1 + file.size(), static_cast<std::uint8_t>(live ? this_boot : 0));
+  fuzz::Bytes input(1 + file.size(), static_cast<std::uint8_t>(treatment));
   std::memcpy(input.data() + 1, file.data(), file.size());
   return input;
 }
@@ -256,8 +256,9 @@ std::vector<fuzz::Bytes> esker::fuzz::corpus() {
   ::unlink(path.c_str());
   std::vector<Bytes> inputs;
   const auto keep = [&] {
-    inputs.push_back(corpus_input(read_bytes(path), true));
-    inputs.push_back(corpus_input(read_bytes(path), false));
+    for (const int treatment : {0, +right_sums, +this_boot, right_sums | this_boot}) {
+      inputs.push_back(corpus_input(read_bytes(path), treatment));
+    }
   };
   const auto model = ModelId::parse("weights=0123abcd\n");
   {

@@ -46,8 +46,8 @@ Bytes Mutator::input(std::uint64_t seed, std::uint64_t round) {
   random_.seed(both);
   const std::size_t origin = below(corpus_.size());
   Bytes bytes = corpus_[origin];
-  // The first byte tells the target how to treat the rest.
-  if (!bytes.empty() && below(2) == 0) bytes[0] = static_cast<std::uint8_t>(random_());
+  // The first byte tells the target how to treat the rest; the corpus has what makes sense.
+  if (!bytes.empty() && below(16) == 0) bytes[0] = static_cast<std::uint8_t>(random_());
   const std::size_t changes = std::size_t{1} << below(4);
   for (std::size_t i = 0; i < changes; ++i) mutate(bytes, origin);
   return bytes;

@@ -49,10 +49,10 @@ void append(fuzz::Bytes& out, std::span<const std::byte> bytes) {
   out.insert(out.end(), data, data + bytes.size());
 }
 
-fuzz::Bytes superblock_file(std::uint64_t first, std::uint64_t second) {
+fuzz::Bytes superblock_file(std::uint8_t treatment, std::uint64_t first, std::uint64_t second) {
   fuzz::Bytes out;
   out.reserve(1 + superblock_bytes);
-  out.push_back(0);
+  out.push_back(treatment);
   SuperblockSlot slot;
   for (const std::uint64_t sequence : {first, second}) {
     encode_superblock(sample(sequence), slot);
@@ -129,7 +129,8 @@ void try_block_header(std::span<const std::byte> file) {
 }  // namespace
 
 std::vector<fuzz::Bytes> esker::fuzz::corpus() {
-  return {superblock_file(1, 2), superblock_file(9, 8), block_file(BlockKind::tokens),
+  return {superblock_file(0, 1, 2), superblock_file(right_sums, 1, 2),
+          superblock_file(right_sums, 9, 8), block_file(BlockKind::tokens),
           block_file(BlockKind::key)};
 }
 

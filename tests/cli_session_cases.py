@@ -171,6 +171,16 @@ class SessionImportTest(SessionCase):
         self.assertEqual(self.keep()["new_tokens"], 188)
         self.assertEqual(self.show()["reusable_tokens"], 188)
 
+    def test_a_store_that_is_full_holds_the_beginning_of_a_session(self):
+        self.esker("create", "chat", "--like", SLOT, "--model", "name=tiny", "--capacity", "300K",
+                   "--segment-size", "64K")
+        answer = self.esker("import", "chat", SLOT, "--assume-model", "--session", NAME)
+        self.assertIn("full: only the first 128 of 188", answer.err)
+        found = self.show()
+        self.assertEqual((found["tokens"], found["reusable_tokens"]), (188, 128))
+        self.esker("export", "chat", "--session", NAME, "--like", SLOT, "-o", "part.slot")
+        self.assertEqual(slot_ids((self.dir / "part.slot").read_bytes()), self.ids[:128])
+
     def test_notes_life_and_priority_can_be_changed(self):
         self.create()
         self.keep(NAME, SLOT, "--set", "a=1", "--set", "b=x=y", "--set", "gone=")
@@ -224,7 +234,10 @@ class SessionImportTest(SessionCase):
 
     def test_many_imports_of_one_session_at_once_leave_it_whole(self):
         self.create()
-        self.keep()
+        self.import_at_once()  # one of them makes it
+        self.import_at_once()
+
+    def import_at_once(self):
         slots = (SLOT, self.other_slot)
         running = [subprocess.Popen([BINARY, "import", "chat", slots[i % 2], "--assume-model",
                                      "--session", NAME], env=self.env, stdout=subprocess.PIPE,
@@ -237,7 +250,7 @@ class SessionImportTest(SessionCase):
         self.assertIn(0, codes)
         found = self.show()
         self.assertEqual((found["tokens"], found["reusable_tokens"]), (188, 188))
-        self.esker("export", "chat", "--session", NAME, "--like", SLOT, "-o", "back.slot")
+        self.esker("export", "chat", "--session", NAME, "--like", SLOT, "-o", "back.slot", "-f")
         self.assertIn((self.dir / "back.slot").read_bytes(), [s.read_bytes() for s in slots])
         self.assertTrue(self.document("verify", "chat")["ok"])
 

@@ -149,13 +149,12 @@ Result<Exported> export_sound(const llama::SeqLayout& layout, const Look& look,
 }
 
 void show(const StorePlace& place, const ExportArgs& args, const Exported& done, Output& out) {
-  const std::string of =
-      args.session.empty()
-          ? ""
-          : fmt::format(" of {}, session {},", format_count(done.asked), quoted(args.session));
-  const std::string text =
-      fmt::format("exported {}{} tokens ({}) to {}", format_count(done.tokens), of,
-                  out.size(done.bytes), args.output == "-" ? "standard output" : args.output);
+  const std::string count =
+      args.session.empty() ? format_items(done.tokens, "token")
+                           : fmt::format("{} of {} of session {}", format_count(done.tokens),
+                                         format_items(done.asked, "token"), quoted(args.session));
+  const std::string text = fmt::format("exported {} ({}) to {}", count, out.size(done.bytes),
+                                       args.output == "-" ? "standard output" : args.output);
   // Standard output belongs to the file when that goes there.
   if (args.output == "-") {
     out.note(place.label, text);

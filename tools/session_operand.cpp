@@ -26,7 +26,7 @@ Error no_session(std::string_view name, std::span<const SessionInfo> sessions) {
   } else if (names.empty()) {
     text += ": the store has no sessions";
   } else {
-    text += fmt::format("; `esker session ls STORE` lists the {} that are there", names.size());
+    text += "; `esker session ls STORE` lists those that are there";
   }
   return {Errc::missing, 0, std::move(text)};
 }

@@ -249,8 +249,12 @@ TEST_CASE("a cache in a batch grows and shrinks from step to step", "[cache]") {
   const Content content{Tokens(tokens)};
   need(cache.store(0, content.rows(small_geometry(), 0, Plane::key, {12, 13}),
                    content.rows(small_geometry(), 0, Plane::value, {12, 13})));
-  // Not committed: position and rows stay together.
-  CHECK(wrong_slot(view, 0, first(tokens, 12)) == "");
+  // Attention in layer 0 sees the token in hand; layer 1 has not got to it yet.
+  CHECK(view.position(0) == 12);
+  const Runs seen = need(view.keys(0, 0));
+  CHECK(seen.begin()->tokens == TokenRange{0, 13});
+  const Runs not_yet = need(view.keys(0, 1));
+  CHECK(not_yet.begin()->tokens == TokenRange{0, 12});
 }
 
 TEST_CASE("caches and sessions of another shape are refused like prefixes", "[cache]") {

@@ -30,10 +30,12 @@ class BatchView {
   [[nodiscard]] static Result<BatchView> make(std::span<const BatchSlot> slots);
 
   [[nodiscard]] std::size_t slot_count() const noexcept { return slots_.size(); }
-  /// Rows that this slot has in every layer: the position of its next token. 0 for a slot that
+  /// The position of the slot's next token: rows that it has in every layer. 0 for a slot that
   /// does not exist.
   [[nodiscard]] std::uint32_t position(std::size_t slot) const noexcept;
-  /// Rows [0, position(slot)) of a layer, as few runs as the memory allows: one for a KvCache.
+  /// Rows [0, position(slot)) of a layer, and behind them those that a KvCache has stored for the
+  /// token in hand but not committed: what attention looks at. As few runs as the memory allows:
+  /// one for a KvCache.
   [[nodiscard]] Result<Runs> keys(std::size_t slot, std::uint32_t layer) const noexcept;
   [[nodiscard]] Result<Runs> values(std::size_t slot, std::uint32_t layer) const noexcept;
   /// Of all slots; `block_tokens` is that of the first slot that is not empty.

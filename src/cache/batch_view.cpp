@@ -111,8 +111,7 @@ Result<Runs> BatchView::rows(std::size_t slot, std::uint32_t layer, Plane plane)
                       " when the view was made; make another one for the sequence that is there "
                       "now");
     }
-    const TokenRange all{0, rows_of(sequence)};
-    return std::visit([&](const auto* there) { return there->view(layer, plane, all); }, sequence);
+    return std::visit([&](const auto* there) { return there->view(layer, plane); }, sequence);
   });
 }
 

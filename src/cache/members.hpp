@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "cache/core.hpp"
 #include "base/guarded.hpp"
+#include "cache/core.hpp"
 
 namespace esker::detail {
 

@@ -34,6 +34,9 @@ int step_cache(const Arguments& arguments) {
   const bool adds = arguments[0] == "add";
   const bool drops = !adds;
   KvCache cache = need(KvCache::open(arguments[1]));
+  // A token that no record of a sync or of a closed handle knows: only the live page can tell.
+  Sequence now = sequence_of(cache);
+  need(append(cache, now, 1, before - 1));
   Sequence longer = sequence_before();
   if (drops) longer.truncate(kept);
   const std::uint32_t at = longer.tokens();
@@ -73,7 +76,7 @@ void renew(const std::string& path) {
   fs::remove(path);
   KvCache cache = need(KvCache::create(path, cache_geometry(), room));
   Sequence sequence;
-  for (std::uint32_t i = 0; i < before; ++i) need(append(cache, sequence, 1, i));
+  for (std::uint32_t i = 0; i + 1 < before; ++i) need(append(cache, sequence, 1, i));
 }
 
 }  // namespace

@@ -67,6 +67,12 @@ int step_cache(const Arguments& arguments) {
 }
 const RoleName step_cache_role("step_cache", &step_cache);
 
+}  // namespace
+
+// Not under AddressSanitizer: ten times as many instructions, of which most are not Esker's.
+#ifndef __SANITIZE_ADDRESS__
+namespace {
+
 std::uint64_t deaths_wanted() {
   const char* wanted = std::getenv("ESKER_TEST_KILLS");
   return wanted != nullptr ? std::stoul(wanted) : 100;
@@ -81,8 +87,6 @@ void renew(const std::string& path) {
 
 }  // namespace
 
-// Not under AddressSanitizer: ten times as many instructions, of which most are not Esker's.
-#ifndef __SANITIZE_ADDRESS__
 TEST_CASE("a writer killed between any two instructions leaves the tokens before or after them",
           "[cache]") {
   const std::string operation = GENERATE("add", "drop", "rewrite");

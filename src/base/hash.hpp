@@ -25,6 +25,9 @@ std::uint64_t xxh3_of(const T& value, std::uint64_t seed = 0) noexcept {
 class StreamingHash {
  public:
   explicit StreamingHash(std::uint64_t seed = 0) noexcept {
+    // A reset believes what it finds: memory of an earlier state with this seed, partly overwritten
+    // since, would keep its broken secret.
+    XXH3_INITSTATE(&state_);
     XXH3_64bits_reset_withSeed(&state_, seed);
   }
   void update(std::span<const std::byte> bytes) noexcept {

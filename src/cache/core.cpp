@@ -11,12 +11,14 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "cache/populate.hpp"
 
 namespace esker::detail {
 
 namespace {
 
 constexpr std::uint64_t step_bytes = std::uint64_t{8} << 20;
+constexpr std::uint64_t least_bulk_bytes = std::uint64_t{1} << 20;
 const volatile std::uint8_t always_alive = 1;
 
 }  // namespace
@@ -50,7 +52,7 @@ Result<std::unique_ptr<CacheCore>> CacheCore::in_file(std::unique_ptr<CacheFile>
   const Moment now = core->file_->moment(std::memory_order_acquire);
   core->set_up(core->file_->data());
   core->word_.store(now.pack(), std::memory_order_release);
-  core->ready_ = now.length;
+  core->ready_ = core->populated_ = now.length;
   core->set_stored(now.length);
   return core;
 }
@@ -135,13 +137,25 @@ void CacheCore::put_rows(std::uint32_t layer, std::uint32_t rows,
 }
 
 Result<void> CacheCore::prepare(std::uint32_t end) {
-  if (end <= ready_ || file_ == nullptr) return {};
-  const std::uint64_t step = std::max<std::uint64_t>(1, step_bytes / geometry().token_bytes());
+  if (end <= populated_) return {};
+  const std::uint64_t token_bytes = geometry().token_bytes();
+  const std::uint32_t begin = std::max(populated_, moment(std::memory_order_relaxed).length);
+  if (file_ == nullptr) {
+    // A few rows take their pages when they come: caches of short sequences stay small.
+    if (begin >= end || (end - begin) * token_bytes < least_bulk_bytes) return {};
+    if (auto done = populate(base_, header().layout, {begin, end}, named(), true); !done)
+      return done;
+    populated_ = end;
+    return {};
+  }
+  const std::uint64_t step = std::max<std::uint64_t>(1, step_bytes / token_bytes);
   const auto target = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(max_tokens(), std::max<std::uint64_t>(end, ready_ + step)));
+      std::min<std::uint64_t>(max_tokens(), std::max<std::uint64_t>(end, populated_ + step)));
   if (target > file_->touched()) file_->set_touched(target);
-  if (auto done = file_->populate(ready_, target); !done) return done;
-  ready_ = target;
+  if (auto done = populate(base_, header().layout, {populated_, target}, named(), false); !done) {
+    return done;
+  }
+  populated_ = ready_ = target;
   return {};
 }
 
@@ -202,7 +216,7 @@ void CacheCore::wipe() {
   highest_ = 0;
   if (file_ == nullptr) return;
   file_->set_touched(0);
-  ready_ = 0;
+  ready_ = populated_ = 0;
 }
 
 Result<void> CacheCore::sync() {

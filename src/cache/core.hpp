@@ -130,6 +130,7 @@ class CacheCore {
   std::unique_ptr<CacheLayer[]> layers_;
   std::atomic<std::uint64_t> word_{0};  ///< a Moment; the writer's own copy of what the file says
   std::uint32_t ready_ = 0;             ///< rows below can be written at once
+  std::uint32_t populated_ = 0;         ///< pages below are there, as far as this handle knows
   std::uint32_t highest_ = 0;           ///< rows from here on were never written, in private memory
   std::uint64_t id_ = 0;
   std::atomic<std::uint64_t> serial_{0};

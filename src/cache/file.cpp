@@ -8,18 +8,9 @@
 #include "cache/file.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-
-#include "base/bytes.hpp"
-#include "base/error.hpp"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 namespace esker::detail {
 
@@ -119,25 +110,6 @@ void CacheFile::begin_writing(bool fresh) noexcept {
   note_writer();
   live_identity().store(parts_.identity, std::memory_order_release);
   live_.store(true, std::memory_order_release);
-}
-
-Result<void> CacheFile::populate(std::uint32_t begin, std::uint32_t end) {
-  for (const CachePlane& plane : header().layout.planes()) {
-    const std::uint64_t first =
-        (plane.offset + std::uint64_t{begin} * plane.row_bytes) & ~(cache_page_bytes - 1);
-    const std::uint64_t last =
-        align_up(plane.offset + std::uint64_t{end} * plane.row_bytes, cache_page_bytes);
-    int rc = 0;
-    do {
-      rc = madvise(data() + first, last - first, MADV_POPULATE_WRITE);
-    } while (rc != 0 && (errno == EINTR || errno == EAGAIN));
-    if (rc == 0) continue;
-    if (errno == EINVAL) return {};  // a kernel before 5.14: pages come one by one
-    // What would have been a SIGBUS at the first write.
-    if (errno == EFAULT) errno = ENOSPC;
-    return fail_os(path(), "make room for rows", errno);
-  }
-  return {};
 }
 
 }  // namespace esker::detail

@@ -61,8 +61,6 @@ class CacheFile {
   /// Positions below this may have been written, by this handle or one before it.
   [[nodiscard]] std::uint32_t touched() const noexcept { return touched_; }
   void set_touched(std::uint32_t tokens) noexcept;
-  /// Makes fresh pages ready for writing, many at a time.
-  [[nodiscard]] Result<void> populate(std::uint32_t begin, std::uint32_t end);
   [[nodiscard]] Result<void> sync(std::uint32_t length);
 
  private:

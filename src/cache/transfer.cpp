@@ -20,9 +20,6 @@ using detail::fail;
 using detail::number;
 using detail::with_cache;
 
-/// So many bytes are made ready, then copied: fresh pages are still in the CPU's cache.
-constexpr std::uint64_t load_step_bytes = std::uint64_t{8} << 20;
-
 std::span<const std::byte> committed(const CacheCore& core, const CachePlane& plane,
                                      TokenRange range) {
   return {core.row(plane, range.begin), std::size_t{range.size()} * plane.row_bytes};
@@ -49,22 +46,11 @@ Result<void> check_prefix(const CacheCore& core, const Prefix& prefix, const Mod
                               "; shorten the prefix, or use a larger cache");
 }
 
-Result<void> copy_prefix(CacheCore& core, const Prefix& prefix, TokenRange range) {
-  // Whole blocks at a time, since a block is verified as a whole.
-  const std::uint32_t block_tokens = std::max(1U, prefix.geometry().block_tokens);
-  const std::uint64_t blocks =
-      std::max<std::uint64_t>(1, load_step_bytes / core.geometry().token_bytes() / block_tokens);
-  while (!range.empty()) {
-    const std::uint64_t stop = (range.begin / block_tokens + blocks) * block_tokens;
-    const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(range.end, stop));
-    if (auto ready = core.prepare(end); !ready) return ready;
-    const TokenRange now{range.begin, end};
-    for (const CachePlane& plane : core.planes()) {
-      const std::span<std::byte> out(core.row(plane, now.begin),
-                                     std::size_t{now.size()} * plane.row_bytes);
-      if (auto done = prefix.copy(plane.layer, plane.plane, now, out); !done) return done;
-    }
-    range.begin = end;
+Result<void> copy_prefix(const CacheCore& core, const Prefix& prefix, TokenRange range) {
+  for (const CachePlane& plane : core.planes()) {
+    const std::span<std::byte> out(core.row(plane, range.begin),
+                                   std::size_t{range.size()} * plane.row_bytes);
+    if (auto done = prefix.copy(plane.layer, plane.plane, range, out); !done) return done;
   }
   return {};
 }
@@ -138,7 +124,9 @@ Result<void> KvCache::load(const Prefix& prefix, std::uint32_t from) noexcept {
     static const ModelId unnamed;
     const ModelId& model = prefix.core_ == nullptr ? unnamed : prefix.core_->superblock.model;
     if (auto ok = check_prefix(core, prefix, model, from); !ok) return ok;
+    if (auto ready = core.prepare(prefix.tokens()); !ready) return ready;
     core.drop(from);
+    if (from == prefix.tokens()) return {};
     if (auto done = copy_prefix(core, prefix, {from, prefix.tokens()}); !done) {
       core.note_written(prefix.tokens());
       return done;

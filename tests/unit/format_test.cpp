@@ -1,4 +1,6 @@
+#include <array>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "base/hash.hpp"
@@ -47,6 +49,21 @@ std::vector<std::byte> both_slots(Superblock superblock) {
 }
 
 }  // namespace
+
+TEST_CASE("a streaming hash does not depend on what its memory held before", "[format]") {
+  const std::vector<std::byte> bytes(1000, std::byte{5});
+  const std::uint64_t seed = 0x1234'5678'9ABC'DEF0U;
+  alignas(StreamingHash) std::array<std::byte, sizeof(StreamingHash)> memory{};
+  for (std::size_t at = 0; at < memory.size(); at += 8) {
+    auto* first = new (memory.data()) StreamingHash(seed);
+    std::destroy_at(first);
+    memory[at] ^= std::byte{0xFF};  // an earlier state, partly overwritten since
+    auto* again = new (memory.data()) StreamingHash(seed);
+    again->update(bytes);
+    CHECK(again->digest() == xxh3(bytes, seed));
+    std::destroy_at(again);
+  }
+}
 
 TEST_CASE("a superblock reads back as it was written", "[format]") {
   const Superblock written = small_superblock();

@@ -109,6 +109,45 @@ TEST_CASE("who saves over another handle's turn is told so", "[session]") {
   CHECK(need(Session::resume(store, "alice, second thoughts")).reusable() == 26);
 }
 
+TEST_CASE("a handle never saves over another session that has got its name", "[session]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store");
+  saved_session(store, "alice", prompt(20, 1));
+  Session old = need(Session::resume(store, "alice"));
+
+  SECTION("when its own was removed") {
+    need(Session::remove(store, std::vector<std::string>{"alice"}));
+    saved_session(store, "alice", prompt(64, 2));
+  }
+  SECTION("when its own was renamed") {
+    need(need(Session::resume(store, "alice")).rename("bob"));
+    need(saved_session(store, "carol", prompt(64, 2)).rename("alice"));
+    CHECK(need(Session::resume(store, "bob")).tokens() == 20);
+  }
+  CHECK(old.save().error().code == Errc::missing);
+  CHECK(old.keep().error().code == Errc::missing);
+  CHECK(old.attach("state", {}).error().code == Errc::missing);
+  CHECK(old.detach("state").error().code == Errc::missing);
+  CHECK(need(Session::resume(store, "alice")).tokens() == 64);
+}
+
+TEST_CASE("a branch from an earlier message leaves what is saved of the chat alone", "[session]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store");
+  {
+    saved_session(store, "alice", prompt(100, 1));
+    Session chat = need(Session::resume(store, "alice"));
+    need(chat.truncate(10));
+    need(chat.set("key", "not saved"));
+    Session branch = need(chat.fork("branch"));
+    CHECK(branch.tokens() == 10);
+    CHECK(wrong_session(branch).empty());
+  }
+  CHECK(need(Session::resume(store, "alice")).tokens() == 100);
+  CHECK(described(store, "alice").metadata.empty());
+  CHECK(need(Session::resume(store, "branch")).tokens() == 10);
+}
+
 TEST_CASE("one thousand branches of 8,000 tokens share one token file and cost no data",
           "[session]") {
   const TempDir dir;

@@ -67,8 +67,9 @@ class Session {
   /// Publishes the private tail and writes the file: from here on the session survives anything.
   [[nodiscard]] Result<void> save();
 
-  /// A new session with the same tokens, metadata and engine state. Shares everything; copies the
-  /// rows of the private tail, at most one block. Both go on by themselves.
+  /// A new session with the same tokens, metadata and engine state, on disk at once. Shares
+  /// everything; copies the rows of the private tail, at most one block. Both go on by themselves.
+  /// Tokens that this session has appended since its last save are saved on the way.
   [[nodiscard]] Result<Session> fork(std::string_view name);
   /// `Errc::invalid` when the new name is taken.
   [[nodiscard]] Result<void> rename(std::string_view name);

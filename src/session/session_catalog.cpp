@@ -81,18 +81,19 @@ Result<void> copy_attachments(const detail::SessionFiles& files, const std::stri
   return {};
 }
 
-/// Writes the child's files. They share the parent's token file where the parent's file is ours.
+/// Writes the child's files. They share the parent's token file where that one is ours and was not
+/// truncated since: a branch never takes anything from what is saved.
 Result<void> write_branch(const detail::SessionFiles& files, detail::SessionState& parent,
                           const detail::SessionRecord& child) {
   auto filed = detail::read_own(files, parent);
-  if (filed && filed->tokens != child.tokens) {
-    // So that all branches share the tokens that were not saved yet.
-    const detail::SessionRecord record = parent.record_to_write();
-    if (auto done = files.write(record); !done) return done;
-    parent.record.revision = record.revision;
-    filed->tokens = record.tokens;
-  }
   if (filed && begins_with(child.tokens, filed->tokens)) {
+    if (filed->tokens.size() < child.tokens.size()) {
+      // So that all branches share the tokens that were not saved yet.
+      filed->tokens = child.tokens;
+      ++filed->revision;
+      if (auto done = files.write(*filed); !done) return done;
+      parent.record.revision = filed->revision;
+    }
     return files.write_fork(parent.record.name, child);
   }
   if (auto done = files.write(child); !done) return done;

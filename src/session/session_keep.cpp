@@ -128,6 +128,7 @@ Result<void> Session::detach(std::string_view label) {
     if (auto ok = detail::check_attachment_label(label); !ok) return ok;
     auto locked = detail::lock_session_files(state_->core());
     if (!locked) return failure_of(locked);
+    if (auto filed = detail::read_own(locked->files, *state_); !filed) return failure_of(filed);
     return locked->files.detach(state_->record.name, label);
   });
 }

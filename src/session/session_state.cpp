@@ -67,17 +67,20 @@ Result<LockedFiles> lock_session_files(const Core& core) {
 
 Result<SessionRecord> read_own(const SessionFiles& files, const SessionState& state) {
   auto now = files.read(state.record.name);
+  // Under this name there may be another session by now, with any revision.
+  const bool gone = now ? now->created_unix_ns != state.record.created_unix_ns
+                        : now.error().code == Errc::missing;
+  if (gone) {
+    return fail(Errc::missing, "session \"" + state.record.name +
+                                   "\" was removed or renamed meanwhile; fork this one under "
+                                   "another name to keep it");
+  }
   if (now && now->revision != state.record.revision) {
     return fail(Errc::busy, "session \"" + state.record.name +
                                 "\": another handle has saved it since (revision " +
                                 std::to_string(now->revision) + ", ours is " +
                                 std::to_string(state.record.revision) +
                                 "); resume it again, or fork this one under another name");
-  }
-  if (!now && now.error().code == Errc::missing) {
-    return fail(Errc::missing, "session \"" + state.record.name +
-                                   "\" was removed or renamed meanwhile; fork this one under "
-                                   "another name to keep it");
   }
   return now;
 }

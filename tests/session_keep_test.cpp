@@ -1,4 +1,6 @@
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "catch.hpp"
 #include "support/sessions.hpp"
@@ -90,7 +92,9 @@ TEST_CASE("no more is kept than the limit, and what is beyond it says full", "[s
   CHECK(refused.error().code == Errc::full);
   CHECK(store.stats().blocks_kept == 3);
   CHECK_FALSE(need(two.info()).kept);
-  talk(one, prompt(48, 8));
+  CHECK(one.append(prompt(48, 8)).error().code == Errc::full);
+  talk(one, prompt(16, 8));
+  need(one.save());
   CHECK(need(one.info()).kept_tokens == 64);
   CHECK(store.stats().blocks_kept == 4);
   CHECK(one.keep(3 * block_bytes).error().code == Errc::full);
@@ -116,5 +120,61 @@ TEST_CASE("letting one session go keeps what another holds", "[session][keep]") 
   need(Session::remove(store, std::vector<std::string>{"branch"}));
   CHECK(store.stats().blocks_kept == 3);
   flood(store, 400);
+  CHECK(need(Session::resume(store, "trunk")).reusable() == 48);
+}
+
+TEST_CASE("what a kept session drops, or never saved, is evicted again", "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  {
+    Session kept = saved_session(store, "kept", prompt(160, 11));
+    need(kept.keep());
+    CHECK(store.stats().blocks_kept == 10);
+    need(kept.truncate(40));
+    need(kept.save());
+    CHECK(store.stats().blocks_kept == 3);
+    talk(kept, prompt(100, 12));
+  }
+  CHECK(store.stats().blocks_kept == 3);
+  const std::vector<std::string> names{"kept", "kept"};
+  CHECK(need(Session::remove(store, names)).paths == 1);
+  CHECK(store.stats().blocks_kept == 0);
+}
+
+TEST_CASE("a kept session's turn that is not saved yet is not evicted under it",
+          "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  Session kept = saved_session(store, "kept", prompt(40, 13));
+  need(kept.keep());
+  talk(kept, prompt(60, 14));
+  flood(store, 500);
+  CHECK(kept.reusable() == 100);
+  CHECK(wrong_session(kept).empty());
+  need(kept.save());
+  CHECK(need(kept.info()).kept_tokens == 100);
+}
+
+TEST_CASE("blocks that stay kept are never without their mark while another session goes",
+          "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  {
+    Session trunk = saved_session(store, "trunk", prompt(48, 15));
+    need(trunk.keep());
+  }
+  std::atomic<bool> done{false};
+  std::thread evictor([&] {
+    while (!done) static_cast<void>(store.evict(0));
+  });
+  for (int round = 0; round < 50; ++round) {
+    {
+      Session trunk = need(Session::resume(store, "trunk"));
+      need(need(trunk.fork("branch")).keep());
+    }
+    need(Session::remove(store, std::vector<std::string>{"branch"}));
+  }
+  done = true;
+  evictor.join();
   CHECK(need(Session::resume(store, "trunk")).reusable() == 48);
 }

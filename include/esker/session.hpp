@@ -81,14 +81,15 @@ class Session {
   [[nodiscard]] const Prefix& prefix() const noexcept;
 
   /// From now on the session's blocks are never evicted, nor are those it will add: up to
-  /// `max_bytes` over all kept sessions of the store (0: half of its capacity), beyond it
-  /// `Errc::full`. Written to the file at once.
+  /// `max_bytes` over all kept sessions of the store (0: half of its capacity). Beyond it this
+  /// and, later, `append` are `Errc::full`. Written to the file at once.
   [[nodiscard]] Result<void> keep(std::uint64_t max_bytes = 0);
   [[nodiscard]] Result<void> unkeep();
 
   /// Engine state that is only valid at the present end of the sequence: a sliding window, a
   /// recurrent state, a sampler. Written to disk at once, beside the session; `label` is 1…32 of
-  /// A-Z a-z 0-9 _ -. One of the same label is replaced.
+  /// A-Z a-z 0-9 _ -. One of the same label is replaced: `save` first, else a kill leaves the new
+  /// state without its tokens.
   [[nodiscard]] Result<void> attach(std::string_view label, std::span<const std::byte> bytes);
   /// The state of this label. `Errc::missing` unless the session still has exactly the tokens that
   /// it was attached to and all of them are reusable; `Errc::corrupt` when its file is damaged.

@@ -41,6 +41,31 @@ Result<void> publish_tail(detail::SessionState& state) {
   return {};
 }
 
+/// Marks what was added; where something that was saved is no longer there, all marks anew.
+void keep_what_is_saved(detail::SessionState& state, Tokens before) {
+  detail::Core& core = state.core();
+  const Tokens now = state.sequence->tokens;
+  const bool grown =
+      before.size() <= now.size() && std::equal(before.begin(), before.end(), now.begin());
+  if (const detail::PrefixBody* path = state.sequence->path(); grown && path != nullptr) {
+    detail::keep_path(core, *path, state.record.keep_max_bytes);
+  } else {
+    detail::mark_kept(core);
+  }
+}
+
+/// A kept session grows only as far as all of it can be kept.
+Result<void> check_growth(const detail::SessionState& state, std::size_t tokens) {
+  if (!state.record.kept) return {};
+  const detail::Core& core = state.core();
+  const std::uint64_t blocks = detail::div_ceil(tokens, core.block_tokens());
+  const detail::PrefixBody* path = state.sequence->path();
+  const std::uint64_t kept =
+      path == nullptr ? 0 : path->blocks.size() - detail::not_kept(core, *path);
+  return detail::check_keep_room(state, blocks > kept ? blocks - kept : 0,
+                                 state.record.keep_max_bytes);
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<detail::SessionState> state) noexcept : state_(std::move(state)) {}
@@ -80,6 +105,7 @@ Result<Reservation> Session::append(Tokens tokens) {
     if (auto ok = detail::ready_to_change(state_); !ok) return failure_of(ok);
     std::vector<std::int32_t> all = state_->sequence->tokens;
     all.insert(all.end(), tokens.begin(), tokens.end());
+    if (auto room = check_growth(*state_, all.size()); !room) return failure_of(room);
     auto body = detail::reserve_for(state_->sequence, all);
     if (!body) return failure_of(body);
     return Reservation(state_->sequence->core, body->release());
@@ -104,9 +130,7 @@ Result<void> Session::save() {
     const detail::SessionRecord record = state_->record_to_write();
     if (auto written = locked->files.write(record); !written) return written;
     state_->record.revision = record.revision;
-    if (detail::PrefixBody* path = state_->sequence->path(); path != nullptr && record.kept) {
-      detail::keep_path(state_->core(), *path, record.keep_max_bytes);
-    }
+    if (record.kept) keep_what_is_saved(*state_, now ? Tokens(now->tokens) : Tokens{});
     return {};
   });
 }

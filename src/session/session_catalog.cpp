@@ -4,6 +4,7 @@
 //    can be removed again.
 #include <esker/session.hpp>
 #include <esker/store.hpp>
+#include <set>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -206,15 +207,12 @@ Result<Freed> Session::remove(Store& store, std::span<const std::string> names, 
     }
     auto freed = detail::remove_sequences(core, gone, staying, dry_run);
     if (!freed || dry_run) return freed;
-    for (const std::string& name : names) {
+    const std::set<std::string> distinct(names.begin(), names.end());
+    for (const std::string& name : distinct) {
       if (auto done = files.remove(name); !done) return failure_of(done);
     }
-    for (const detail::SessionRecord& record : gone) {
-      const detail::PinnedPath path(core, record.tokens, record.name_space);
-      if (path && record.kept) detail::release_path(core, *path);
-    }
-    detail::keep_sessions(core);
-    freed->paths = names.size();
+    detail::mark_kept(core);
+    freed->paths = distinct.size();
     return freed;
   });
 }

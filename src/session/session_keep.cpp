@@ -33,8 +33,8 @@ Result<void> write_kept(detail::SessionState& state, const detail::SessionFiles&
   ++filed->revision;
   if (auto done = files.write(*filed); !done) return done;
   state.record.revision = filed->revision;
-  state.record.kept = state.sequence->kept = kept;
-  state.record.keep_max_bytes = state.sequence->keep_max_bytes = max_bytes;
+  state.record.kept = kept;
+  state.record.keep_max_bytes = max_bytes;
   return {};
 }
 
@@ -47,17 +47,14 @@ Result<void> Session::keep(std::uint64_t max_bytes) {
     auto locked = detail::lock_session_files(core);
     if (!locked) return failure_of(locked);
     const detail::PrefixBody* path = state_->sequence->path();
-    const std::uint64_t more = path == nullptr ? 0 : detail::not_kept(core, *path);
-    const std::uint64_t kept = detail::kept_blocks(core);
-    const std::uint64_t block_bytes = core.superblock.geometry.block_bytes();
-    const std::uint64_t limit = detail::keep_limit(core, max_bytes);
-    if ((kept + more) * block_bytes > limit) {
-      return fail(Errc::full, "session \"" + state_->record.name + "\": keeping it takes " +
-                                  detail::size_text(more * block_bytes) + ", " +
-                                  detail::size_text(kept * block_bytes) +
-                                  " are kept already, and at most " + detail::size_text(limit) +
-                                  " may be; raise the limit, or let another session go");
+    const auto missing = [&] { return path == nullptr ? 0 : detail::not_kept(core, *path); };
+    auto room = detail::check_keep_room(*state_, missing(), max_bytes);
+    if (!room) {
+      // Some may be marked for a session that a killed process changed, or whose time is over.
+      detail::mark_kept(core);
+      room = detail::check_keep_room(*state_, missing(), max_bytes);
     }
+    if (!room) return room;
     if (auto done = write_kept(*state_, locked->files, true, max_bytes); !done) return done;
     if (path != nullptr) detail::keep_path(core, *path, max_bytes);
     return {};
@@ -71,10 +68,7 @@ Result<void> Session::unkeep() {
     auto locked = detail::lock_session_files(core);
     if (!locked) return failure_of(locked);
     if (auto done = write_kept(*state_, locked->files, false, 0); !done) return done;
-    if (const detail::PrefixBody* path = state_->sequence->path()) {
-      detail::release_path(core, *path);
-    }
-    detail::keep_sessions(core);
+    detail::mark_kept(core);
     return {};
   });
 }

@@ -26,8 +26,6 @@ SessionState::SessionState(std::shared_ptr<Core> core, SessionRecord from)
     : sequence(std::make_shared<Sequence>(std::move(core))), record(std::move(from)) {
   sequence->tokens = std::exchange(record.tokens, {});
   sequence->name_space = record.name_space;
-  sequence->kept = record.kept;
-  sequence->keep_max_bytes = record.keep_max_bytes;
 }
 
 Result<void> ready_to_look(const std::shared_ptr<SessionState>& state) {
@@ -49,6 +47,20 @@ SessionRecord SessionState::record_to_write() const {
   full.tokens = sequence->tokens;
   ++full.revision;
   return full;
+}
+
+Result<void> check_keep_room(const SessionState& state, std::uint64_t more,
+                             std::uint64_t max_bytes) {
+  const Core& core = state.core();
+  const std::uint64_t kept = kept_blocks(core);
+  const std::uint64_t block_bytes = core.superblock.geometry.block_bytes();
+  const std::uint64_t limit = keep_limit(core, max_bytes);
+  if ((kept + more) * block_bytes <= limit) return {};
+  return fail(Errc::full, "session \"" + state.record.name + "\": keeping it takes " +
+                              size_text(more * block_bytes) + " more, " +
+                              size_text(kept * block_bytes) + " are kept already, and at most " +
+                              size_text(limit) +
+                              " may be; raise the limit with keep, or let a kept session go");
 }
 
 Result<LockedFiles> lock_session_files(const Core& core) {

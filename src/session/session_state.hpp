@@ -31,6 +31,10 @@ class SessionState {
 [[nodiscard]] Result<void> ready_to_change(const std::shared_ptr<SessionState>& state);
 [[nodiscard]] Result<void> ready_to_look(const std::shared_ptr<SessionState>& state);
 
+/// `Errc::full` when `more` blocks beside those that are kept already exceed the limit.
+[[nodiscard]] Result<void> check_keep_room(const SessionState& state, std::uint64_t more,
+                                           std::uint64_t max_bytes);
+
 /// The lock under which session files change, and the files.
 struct LockedFiles {
   LockFile lock;

@@ -5,6 +5,7 @@
 #include "store/kept.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -17,6 +18,10 @@ namespace {
 
 bool is_kept(const Core& core, std::uint32_t block) noexcept {
   return (core.control.touch(block).load(std::memory_order_relaxed) & TouchWord::kept_bit) != 0;
+}
+
+void set_kept(const Core& core, std::uint32_t block) noexcept {
+  core.control.touch(block).fetch_or(TouchWord::kept_bit, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -51,14 +56,8 @@ void keep_path(Core& core, const PrefixBody& path, std::uint64_t max_bytes) noex
   for (const PinnedBlock& pinned : path.blocks) {
     if (is_kept(core, pinned.block)) continue;
     if (kept >= limit) return;
-    core.control.touch(pinned.block).fetch_or(TouchWord::kept_bit, std::memory_order_relaxed);
+    set_kept(core, pinned.block);
     ++kept;
-  }
-}
-
-void release_path(Core& core, const PrefixBody& path) noexcept {
-  for (const PinnedBlock& pinned : path.blocks) {
-    core.control.touch(pinned.block).fetch_and(~TouchWord::kept_bit, std::memory_order_relaxed);
   }
 }
 
@@ -70,7 +69,7 @@ std::uint32_t kept_tokens(const Core& core, const PrefixBody& path) noexcept {
   return tokens;
 }
 
-void keep_sessions(Core& core) {
+void mark_kept(Core& core) {
   std::vector<SessionRecord> records = readable_sessions(core);
   const std::uint64_t now = unix_ns();
   std::erase_if(records,
@@ -78,9 +77,23 @@ void keep_sessions(Core& core) {
   std::stable_sort(
       records.begin(), records.end(),
       [](const SessionRecord& a, const SessionRecord& b) { return a.priority > b.priority; });
+  const std::uint64_t block_bytes = core.superblock.geometry.block_bytes();
+  std::unordered_set<std::uint32_t> kept;
   for (const SessionRecord& record : records) {
     const PinnedPath path(core, record.tokens, record.name_space);
-    if (path) keep_path(core, *path, record.keep_max_bytes);
+    if (!path) continue;
+    for (const PinnedBlock& pinned : path->blocks) {
+      if (kept.contains(pinned.block)) continue;
+      if ((kept.size() + 1) * block_bytes > keep_limit(core, record.keep_max_bytes)) break;
+      set_kept(core, pinned.block);
+      kept.insert(pinned.block);
+    }
+  }
+  // Last, so that no block that stays kept is without its mark in between.
+  for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
+    if (is_kept(core, block) && !kept.contains(block)) {
+      core.control.touch(block).fetch_and(~TouchWord::kept_bit, std::memory_order_relaxed);
+    }
   }
 }
 

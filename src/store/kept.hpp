@@ -7,7 +7,8 @@
 namespace esker::detail {
 
 // What a kept session holds is marked by a bit in the touch words of its blocks; the evictor passes
-// them over. The bits are derived: a rebuild reads them from the session files again.
+// them over. The bits are derived from what the session files say: a rebuild sets them again. What
+// a session has appended since its last save needs none, being pinned by its handle.
 
 /// READY blocks that are kept.
 [[nodiscard]] std::uint64_t kept_blocks(const Core& core) noexcept;
@@ -21,14 +22,11 @@ namespace esker::detail {
 /// Keeps the leading blocks of a pinned path, as many as the limit allows.
 void keep_path(Core& core, const PrefixBody& path, std::uint64_t max_bytes) noexcept;
 
-/// Lets the blocks of a pinned path go.
-void release_path(Core& core, const PrefixBody& path) noexcept;
-
 /// Tokens of the leading blocks that are kept.
 [[nodiscard]] std::uint32_t kept_tokens(const Core& core, const PrefixBody& path) noexcept;
 
-/// Marks what the session files say is kept, the highest priority first. What cannot be read is
-/// not kept.
-void keep_sessions(Core& core);
+/// Marks exactly what the session files say is kept, the highest priority first, and nothing else.
+/// What cannot be read is not kept. The caller holds the SESSIONS lock, or nobody else is there.
+void mark_kept(Core& core);
 
 }  // namespace esker::detail

@@ -148,7 +148,7 @@ Result<void> rebuild(Core& core) {
     choose(core, entries);
     date(entries);
     for (const Entry& entry : entries) install(core, entry);
-    keep_sessions(core);
+    mark_kept(core);
   } catch (const std::bad_alloc&) {
     return fail(Errc::no_memory,
                 core.directory.path() + ": not enough memory to read the block headers again");

@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "store/allocate.hpp"
-#include "store/kept.hpp"
 
 namespace esker::detail {
 
@@ -141,7 +140,6 @@ void hand_back(Core& core, ReservationBody& body, const PrefixBody& published) n
   sequence->tokens.swap(body.tokens);
   sequence->hold(published.tokens == 0 ? nullptr : clone_path(core, published));
   if (sequence->stored.tokens() != published.tokens) sequence->drop_tail();
-  if (sequence->kept) keep_path(core, published, sequence->keep_max_bytes);
   sequence->lent = false;
 }
 

@@ -28,8 +28,6 @@ struct Sequence {
   PinnedBlock tail;             ///< RESERVED by this handle; generation 0: there is none
   std::uint32_t tail_rows = 0;  ///< rows of `tail`, which begins where `stored` ends
   bool lent = false;            ///< a reservation is open
-  bool kept = false;
-  std::uint64_t keep_max_bytes = 0;
 
   [[nodiscard]] std::uint32_t reusable() const noexcept { return stored.tokens() + tail_rows; }
   /// The pinned path, or nullptr while nothing is stored.

@@ -131,6 +131,26 @@ TEST_CASE("a handle never saves over another session that has got its name", "[s
   CHECK(need(Session::resume(store, "alice")).tokens() == 64);
 }
 
+TEST_CASE("a session that was removed under its handle can be kept under another name",
+          "[session]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store");
+  Session chat = saved_session(store, "alice", prompt(40, 1));
+  talk(chat, prompt(3, 2));
+  need(Session::remove(store, std::vector<std::string>{"alice"}));
+  CHECK(wrong_session(chat).empty());
+  CHECK(chat.save().error().code == Errc::missing);
+  Session kept = need(chat.fork("alice again"));
+  CHECK(need(kept.append({})).missing() == TokenRange{0, 43});
+  talk(kept, {});
+  CHECK(wrong_session(kept).empty());
+  need(kept.save());
+  CHECK(need(Session::resume(store, "alice again")).tokens() == 43);
+  fs::remove_all(dir / "store/sessions");
+  need(need(kept.fork("and again")).save());
+  CHECK(need(Session::list(store)).size() == 1);
+}
+
 TEST_CASE("a branch from an earlier message leaves what is saved of the chat alone", "[session]") {
   const TempDir dir;
   Store store = make_store(dir / "store");
@@ -232,6 +252,28 @@ TEST_CASE("removing a session wipes what only it used", "[session]") {
   CHECK(get(store, alice) == 48);
   CHECK(need(Session::resume(store, "bob")).reusable() == 88);
   CHECK(Session::resume(store, "alice").error().code == Errc::missing);
+}
+
+TEST_CASE("removing a session also wipes the turns that it had dropped", "[session]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store");
+  Session chat = saved_session(store, "alice", prompt(64, 30));
+  for (std::uint64_t turn = 0; turn < 5; ++turn) {
+    need(chat.truncate(20));
+    talk(chat, prompt(30, 31 + turn));
+  }
+  need(chat.truncate(16));
+  need(chat.save());
+  Session branch = need(chat.fork("branch"));
+  talk(branch, prompt(40, 40));
+  need(branch.save());
+  CHECK(get(store, prompt(64, 30)) == 64);
+  need(Session::remove(store, std::vector<std::string>{"alice"}));
+  CHECK(get(store, prompt(64, 30)) == 16);
+  CHECK(need(store.paths()).size() == 1);
+  CHECK(branch.reusable() == 56);
+  need(Session::remove(store, std::vector<std::string>{"branch"}));
+  CHECK(need(store.paths()).empty());
 }
 
 TEST_CASE("a branch that another continues keeps its blocks when the longer one goes",

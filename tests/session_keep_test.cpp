@@ -66,6 +66,23 @@ TEST_CASE("a kept session stays kept when control is built anew", "[session][kee
   CHECK(need(Session::resume(store, "kept")).reusable() == 40);
 }
 
+TEST_CASE("every session that was granted to be kept is kept after a rebuild", "[session][keep]") {
+  const TempDir dir;
+  {
+    Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+    const std::uint64_t block_bytes = store.geometry().block_bytes();
+    need(saved_session(store, "small limit", prompt(48, 60)).keep(4 * block_bytes));
+    Session large = saved_session(store, "large limit", prompt(160, 61));
+    large.set_priority(9);
+    need(large.save());
+    need(large.keep());
+    CHECK(store.stats().blocks_kept == 13);
+  }
+  std::filesystem::remove(dir / "store/control");
+  Store store = need(Store::open(dir / "store"));
+  CHECK(store.stats().blocks_kept == 13);
+}
+
 TEST_CASE("what a kept session adds is kept as well", "[session][keep]") {
   const TempDir dir;
   Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));

@@ -28,7 +28,8 @@ class SessionState;
 ///           metadata, never blocks: what was evicted has to be computed again, no more.
 /// Errors:   `Errc::missing` for a name that is not there (or whose time to live is over),
 ///           `Errc::corrupt` names a damaged file, `Errc::full` the share that is used up.
-/// Cost:     `append` is a reservation; `save` writes one small file and waits for the disk.
+/// Cost:     `append` is a reservation; `save` writes one small file and waits for the disk, and
+///           at most 5 s for another process that is just changing sessions (then `Errc::busy`).
 class Session {
  public:
   /// Starts a session and writes its file. `Errc::invalid` when the name is taken, or is not 1…64
@@ -42,7 +43,8 @@ class Session {
   /// One of them, also a damaged one; here the bytes of its attachments are checked as well.
   [[nodiscard]] static Result<SessionInfo> describe(const Store& store, std::string_view name);
   /// Forgets sessions: their files, and the blocks that no other session and no other path uses,
-  /// wiped. All names are checked first. A damaged session can be removed as well.
+  /// wiped; also those of turns that they have dropped. All names are checked first. A damaged
+  /// session can be removed as well. Turns that a handle never saved are nobody's: `esker rm`.
   [[nodiscard]] static Result<Freed> remove(Store& store, std::span<const std::string> names,
                                             bool dry_run = false);
 

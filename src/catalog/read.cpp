@@ -21,20 +21,6 @@ std::uint64_t modified_unix_ns(const struct stat& status) noexcept {
   return seconds * 1'000'000'000 + static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
 }
 
-std::uint64_t state_bytes(const SessionArea& area, const SessionContent& content) {
-  const std::string stem = encode_session_name(content.name);
-  auto files = area.directory.names(stem + "." + hex(content.state_suffix) + ".");
-  if (!files) return 0;
-  std::uint64_t bytes = 0;
-  for (const std::string& file : *files) {
-    struct stat status {};
-    if (parse_file_name(file).kind != SessionFileName::Kind::state) continue;
-    if (fstatat(area.directory.fd(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    bytes += static_cast<std::uint64_t>(status.st_size);
-  }
-  return bytes;
-}
-
 /// A directory that a killed creator has made, but not yet given its mode, gets it now.
 Result<void> finish_directory(const Directory& directory, Sharing sharing) {
   auto allowed = directory.check_permissions(sharing);
@@ -96,6 +82,24 @@ bool SessionFiles::has(std::string_view name) const noexcept {
       .value_or(false);
 }
 
+Result<std::vector<std::string>> SessionFiles::file_list() const {
+  return guarded([&]() -> Result<std::vector<std::string>> {
+    if (directory_.fd() < 0) return std::vector<std::string>{};
+    auto files = directory_.names();
+    if (files) std::sort(files->begin(), files->end());
+    return files;
+  });
+}
+
+bool SessionFiles::is_kept(std::string_view name) const noexcept {
+  return guarded([&]() -> Result<bool> {
+           const SessionArea area{directory_, place_};
+           auto session = load_session(area, name);
+           return session && session->content.kept;
+         })
+      .value_or(false);
+}
+
 Result<SessionRecord> SessionFiles::read(std::string_view name) const {
   return guarded([&]() -> Result<SessionRecord> {
     const SessionArea area{directory_, place_};
@@ -104,8 +108,8 @@ Result<SessionRecord> SessionFiles::read(std::string_view name) const {
     SessionContent& content = whole->session.content;
     SessionRecord record;
     record.tokens = whole->tokens();
-    record.file_bytes = static_cast<std::uint64_t>(whole->session.status.st_size) +
-                        whole->token_file.file_bytes + state_bytes(area, content);
+    record.file_bytes =
+        static_cast<std::uint64_t>(whole->session.status.st_size) + whole->token_file.file_bytes;
     record.name = std::move(content.name);
     record.name_space = std::move(content.name_space);
     record.metadata = std::move(content.metadata);
@@ -115,6 +119,7 @@ Result<SessionRecord> SessionFiles::read(std::string_view name) const {
     record.revision = content.revision;
     record.kept = content.kept;
     record.keep_max_bytes = content.keep_max_bytes;
+    record.dropped_paths = std::move(content.dropped_paths);
     record.used_unix_ns = modified_unix_ns(whole->session.status);
     return record;
   });

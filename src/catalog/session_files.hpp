@@ -26,10 +26,11 @@ struct SessionRecord {
   std::uint64_t revision = 0;  ///< grows with every write
   bool kept = false;
   std::uint64_t keep_max_bytes = 0;
+  std::vector<std::uint64_t> dropped_paths;  ///< ends of what it has dropped; the last 256
 
   // Told by the file system, not by the file.
   std::uint64_t used_unix_ns = 0;  ///< mtime of the session file
-  std::uint64_t file_bytes = 0;    ///< session file, token file, attachments
+  std::uint64_t file_bytes = 0;    ///< session file and token file
 
   [[nodiscard]] bool expired(std::uint64_t now_unix_ns) const noexcept {
     return time_to_live_s != 0 && now_unix_ns / 1'000'000'000 > time_to_live_s &&
@@ -73,7 +74,11 @@ class SessionFiles {
   /// Names of all sessions, good or damaged, sorted. A session file whose name is none that Esker
   /// gives is listed under the name of the file; `read` tells, and `remove` takes it.
   [[nodiscard]] Result<std::vector<std::string>> names() const;
+  /// Names of all files, sorted.
+  [[nodiscard]] Result<std::vector<std::string>> file_list() const;
   [[nodiscard]] bool has(std::string_view name) const noexcept;
+  /// Whether its file says that a session is kept; false when it cannot be read.
+  [[nodiscard]] bool is_kept(std::string_view name) const noexcept;
   /// `Errc::missing`, or `Errc::corrupt` naming file and field.
   [[nodiscard]] Result<SessionRecord> read(std::string_view name) const;
 
@@ -101,7 +106,9 @@ class SessionFiles {
     AttachmentRecord record;
     std::string damage;
   };
-  [[nodiscard]] Result<std::vector<Attachment>> attachments(std::string_view name) const;
+  /// `files` is what `file_list` has said, for those who ask for many sessions.
+  [[nodiscard]] Result<std::vector<Attachment>> attachments(
+      std::string_view name, const std::vector<std::string>* files = nullptr) const;
   [[nodiscard]] Result<void> attach(std::string_view name, const AttachmentRecord& record,
                                     std::span<const std::byte> bytes) const;
   /// The state and what it is tied to, checked.

@@ -84,17 +84,23 @@ std::uint64_t replaced_bytes(const SessionArea& area, const std::string& file) {
 }  // namespace
 
 Result<std::vector<SessionFiles::Attachment>> SessionFiles::attachments(
-    std::string_view name) const {
+    std::string_view name, const std::vector<std::string>* files) const {
   return guarded([&]() -> Result<std::vector<Attachment>> {
     const SessionArea area{directory_, place_};
     auto session = load_session(area, name);
     if (!session) return tl::make_unexpected(std::move(session).error());
-    auto files = directory_.names(encode_session_name(name) + "." +
-                                  hex(session->content.state_suffix) + ".");
-    if (!files) return tl::make_unexpected(std::move(files).error());
-    std::sort(files->begin(), files->end());
+    Result<std::vector<std::string>> own;
+    if (files == nullptr) {
+      own = file_list();
+      if (!own) return tl::make_unexpected(std::move(own).error());
+      files = &*own;
+    }
+    const std::string prefix =
+        encode_session_name(name) + "." + hex(session->content.state_suffix) + ".";
     std::vector<Attachment> found;
-    for (const std::string& file : *files) {
+    for (auto at = std::lower_bound(files->begin(), files->end(), prefix);
+         at != files->end() && at->starts_with(prefix); ++at) {
+      const std::string& file = *at;
       const SessionFileName part = parse_file_name(file);
       if (part.kind != SessionFileName::Kind::state || !check_attachment_label(part.label)) {
         continue;

@@ -88,6 +88,7 @@ SessionContent content_of(const SessionRecord& record) {
   content.revision = record.revision;
   content.created_unix_ns = record.created_unix_ns;
   content.keep_max_bytes = record.keep_max_bytes;
+  content.dropped_paths = record.dropped_paths;
   content.time_to_live_s = record.time_to_live_s;
   content.priority = record.priority;
   content.kept = record.kept;

@@ -147,6 +147,7 @@ SessionHeader header_of(const SessionContent& content, const Uuid& uuid) {
   header.flags = content.kept ? flag_kept : 0;
   header.name_bytes = static_cast<std::uint32_t>(content.name.size());
   header.namespace_bytes = static_cast<std::uint32_t>(content.name_space.size());
+  header.dropped_paths = static_cast<std::uint32_t>(content.dropped_paths.size());
   return header;
 }
 
@@ -171,19 +172,27 @@ Result<std::uint64_t> session_file_bytes(const SessionHeader& header, std::strin
         std::to_string(std::uint64_t{header.token_file_tokens} + header.inline_tokens),
         "at most " + std::to_string(max_session_tokens));
   }
-  return sizeof(SessionHeader) + text_bytes(header) + std::uint64_t{4} * header.inline_tokens;
+  if (header.dropped_paths > max_dropped_paths) {
+    return session_damage(path, "dropped_paths", std::to_string(header.dropped_paths),
+                          "at most " + std::to_string(max_dropped_paths));
+  }
+  return sizeof(SessionHeader) + text_bytes(header) + std::uint64_t{4} * header.inline_tokens +
+         std::uint64_t{8} * header.dropped_paths;
 }
 
 std::vector<std::byte> encode_session(const SessionContent& content, const Uuid& uuid) {
   SessionHeader header = header_of(content, uuid);
   const std::size_t ids_offset = sizeof header + text_bytes(header);
-  std::vector<std::byte> file(ids_offset + 4 * content.inline_tokens.size());
+  std::vector<std::byte> file(ids_offset + 4 * content.inline_tokens.size() +
+                              8 * content.dropped_paths.size());
   Pieces pieces(file);
   pieces.put(std::as_bytes(std::span(&header, 1)));
   pieces.put(content.name);
   pieces.put(content.name_space);
   pieces.put(content.metadata);
-  Pieces(std::span(file).subspan(ids_offset)).put(std::as_bytes(std::span(content.inline_tokens)));
+  Pieces numbers{std::span(file).subspan(ids_offset)};
+  numbers.put(std::as_bytes(std::span(content.inline_tokens)));
+  numbers.put(std::as_bytes(std::span(content.dropped_paths)));
   header.checksum = file_checksum(file, uuid);
   std::memcpy(file.data() + checksum_offset, &header.checksum, sizeof header.checksum);
   return file;
@@ -209,9 +218,12 @@ Result<SessionContent> decode_session(std::span<const std::byte> file, const Fil
   const std::span texts = file.subspan(sizeof header, text_bytes(header));
   if (auto ok = read_texts(header, texts, path, out); !ok) return tl::make_unexpected(ok.error());
   out.inline_tokens.resize(header.inline_tokens);
-  if (header.inline_tokens != 0) {
-    std::memcpy(out.inline_tokens.data(), file.data() + sizeof header + texts.size(),
-                std::size_t{4} * header.inline_tokens);
+  out.dropped_paths.resize(header.dropped_paths);
+  const std::span<const std::byte> numbers = file.subspan(sizeof header + texts.size());
+  const std::size_t ids_bytes = std::size_t{4} * header.inline_tokens;
+  if (ids_bytes != 0) std::memcpy(out.inline_tokens.data(), numbers.data(), ids_bytes);
+  if (header.dropped_paths != 0) {
+    std::memcpy(out.dropped_paths.data(), numbers.data() + ids_bytes, numbers.size() - ids_bytes);
   }
   out.revision = header.revision;
   out.created_unix_ns = header.created_unix_ns;

@@ -13,7 +13,8 @@
 
 namespace esker::detail {
 
-/// First bytes of a session file; doc/session_format.md. Name, namespace, metadata and ids follow.
+/// First bytes of a session file; doc/session_format.md. Name, namespace, metadata, ids and dropped
+/// paths follow.
 struct SessionHeader {
   std::array<char, 8> magic;
   std::uint32_t write_version;
@@ -36,7 +37,8 @@ struct SessionHeader {
   std::uint32_t flags;
   std::uint32_t name_bytes;
   std::uint32_t namespace_bytes;
-  std::array<std::uint8_t, 48> reserved;
+  std::uint32_t dropped_paths;
+  std::array<std::uint8_t, 44> reserved;
   std::uint64_t checksum;
 };
 static_assert(std::is_trivially_copyable_v<SessionHeader>);
@@ -62,7 +64,8 @@ static_assert(offsetof(SessionHeader, priority) == 120);
 static_assert(offsetof(SessionHeader, flags) == 124);
 static_assert(offsetof(SessionHeader, name_bytes) == 128);
 static_assert(offsetof(SessionHeader, namespace_bytes) == 132);
-static_assert(offsetof(SessionHeader, reserved) == 136);
+static_assert(offsetof(SessionHeader, dropped_paths) == 136);
+static_assert(offsetof(SessionHeader, reserved) == 140);
 static_assert(offsetof(SessionHeader, checksum) == 184);
 
 /// First bytes of a token file; the ids follow.
@@ -132,6 +135,7 @@ inline constexpr std::size_t max_session_name_bytes = 64;
 inline constexpr std::size_t max_session_namespace_bytes = 64;
 inline constexpr std::size_t max_session_tokens = std::size_t{1} << 26;
 inline constexpr std::size_t max_metadata_bytes = 16'384;  ///< keys and values
+inline constexpr std::size_t max_dropped_paths = 256;
 inline constexpr std::size_t max_attachment_label_bytes = 32;
 
 /// What a session file says, in memory.
@@ -140,6 +144,7 @@ struct SessionContent {
   std::string name_space;
   SessionMetadata metadata;
   std::vector<std::int32_t> inline_tokens;
+  std::vector<std::uint64_t> dropped_paths;
   std::uint64_t revision = 0;
   std::uint64_t created_unix_ns = 0;
   std::uint64_t keep_max_bytes = 0;

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/guarded.hpp"
+#include "format/session_file.hpp"
 #include "session/session_state.hpp"
 #include "store/kept.hpp"
 #include "store/lookup.hpp"
@@ -32,6 +33,14 @@ Result<void> publish_tail(detail::SessionState& state) {
   if (sequence->tail_rows == 0) return {};
   auto body = detail::reserve_for(sequence, sequence->tokens);
   if (!body) return failure_of(body);
+  if ((*body)->missing_begin < sequence->tokens.size()) {
+    // Somebody has removed blocks below the tail: what is left is found again, the rest is asked
+    // for by the next append.
+    detail::abandon(core, **body);
+    sequence->drop_tail();
+    sequence->hold(detail::lookup(core, sequence->tokens, sequence->name_space));
+    return {};
+  }
   (*body)->publishes_tail = true;
   auto path = detail::publish(core, **body);
   detail::abandon(core, **body);
@@ -52,6 +61,14 @@ void keep_what_is_saved(detail::SessionState& state, Tokens before) {
   } else {
     detail::mark_kept(core);
   }
+}
+
+/// What others may find of dropped tokens goes when the session goes.
+void remember_dropped(detail::SessionRecord& record, std::uint64_t path) {
+  std::vector<std::uint64_t>& dropped = record.dropped_paths;
+  std::erase(dropped, path);
+  if (dropped.size() == detail::max_dropped_paths) dropped.erase(dropped.begin());
+  dropped.push_back(path);
 }
 
 /// A kept session grows only as far as all of it can be kept.
@@ -114,8 +131,12 @@ Result<Reservation> Session::append(Tokens tokens) {
 
 Result<void> Session::truncate(std::uint32_t tokens) {
   if (auto ok = detail::ready_to_change(state_); !ok) return ok;
-  state_->sequence->truncate(tokens);
-  return {};
+  return guarded([&]() -> Result<void> {
+    const Prefix& stored = state_->sequence->stored;
+    if (tokens < stored.tokens()) remember_dropped(state_->record, stored.path());
+    state_->sequence->truncate(tokens);
+    return {};
+  });
 }
 
 Result<void> Session::save() {

@@ -59,6 +59,7 @@ detail::SessionRecord branch_of(const detail::SessionState& parent, std::string_
   child.revision = 1;
   child.kept = false;
   child.keep_max_bytes = 0;
+  child.dropped_paths.clear();
   return child;
 }
 
@@ -98,7 +99,11 @@ Result<void> write_branch(const detail::SessionFiles& files, detail::SessionStat
     return files.write_fork(parent.record.name, child);
   }
   if (auto done = files.write(child); !done) return done;
-  return copy_attachments(files, parent.record.name, child);
+  // Under the parent's name there may be nothing now, or another session.
+  if (!filed && filed.error().code == Errc::missing) return {};
+  auto copied = copy_attachments(files, parent.record.name, child);
+  if (!copied) static_cast<void>(files.remove(child.name));
+  return copied;
 }
 
 }  // namespace
@@ -157,11 +162,13 @@ Result<std::vector<SessionInfo>> Session::list(const Store& store) {
     if (!files) return failure_of(files);
     auto names = files->names();
     if (!names) return failure_of(names);
+    auto file_list = files->file_list();
+    if (!file_list) return failure_of(file_list);
     std::vector<SessionInfo> all;
     for (const std::string& name : *names) {
       // One that was removed since is no damage.
       if (!listed(*files, name)) continue;
-      all.push_back(detail::describe_session(*store.core_, *files, name));
+      all.push_back(detail::describe_session(*store.core_, *files, name, &*file_list));
     }
     return all;
   });

@@ -116,8 +116,8 @@ SessionInfo info_of(const SessionRecord& record) {
 }
 
 void describe_attachments(const Core& core, const SessionFiles& files, Tokens reusable,
-                          SessionInfo& info) {
-  auto attachments = files.attachments(info.name);
+                          SessionInfo& info, const std::vector<std::string>* file_list) {
+  auto attachments = files.attachments(info.name, file_list);
   if (!attachments) return;
   for (auto& [record, damage] : *attachments) {
     AttachmentInfo attachment{std::move(record.label), record.position, record.bytes, false,
@@ -125,11 +125,13 @@ void describe_attachments(const Core& core, const SessionFiles& files, Tokens re
     attachment.available =
         attachment.damage.empty() && record.position <= reusable.size() &&
         record.path_hash == sequence_hash(core, reusable.first(record.position), info.name_space);
+    info.file_bytes += attachment.bytes;
     info.attachments.push_back(std::move(attachment));
   }
 }
 
-SessionInfo describe_session(Core& core, const SessionFiles& files, const std::string& name) {
+SessionInfo describe_session(Core& core, const SessionFiles& files, const std::string& name,
+                             const std::vector<std::string>* file_list) {
   auto record = files.read(name);
   if (!record) {
     SessionInfo damaged;
@@ -144,7 +146,8 @@ SessionInfo describe_session(Core& core, const SessionFiles& files, const std::s
     info.kept_tokens = kept_tokens(core, *path);
     info.path = path_name(core, *path);
   }
-  describe_attachments(core, files, Tokens(record->tokens).first(path.tokens()), info);
+  const Tokens reusable = Tokens(record->tokens).first(path.tokens());
+  describe_attachments(core, files, reusable, info, file_list);
   return info;
 }
 

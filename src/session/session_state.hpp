@@ -48,11 +48,12 @@ struct LockedFiles {
 
 /// Everything known of a session by its files; a damaged one is described as such.
 [[nodiscard]] SessionInfo describe_session(Core& core, const SessionFiles& files,
-                                           const std::string& name);
+                                           const std::string& name,
+                                           const std::vector<std::string>* file_list = nullptr);
 
 /// Fills in what the files say of attachments, judged by the tokens that are reusable.
 void describe_attachments(const Core& core, const SessionFiles& files, Tokens reusable,
-                          SessionInfo& info);
+                          SessionInfo& info, const std::vector<std::string>* file_list = nullptr);
 
 [[nodiscard]] SessionInfo info_of(const SessionRecord& record);
 

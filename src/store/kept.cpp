@@ -70,13 +70,18 @@ std::uint32_t kept_tokens(const Core& core, const PrefixBody& path) noexcept {
 }
 
 void mark_kept(Core& core) {
-  std::vector<SessionRecord> records = readable_sessions(core);
+  std::vector<SessionRecord> records = readable_sessions(core, true);
   const std::uint64_t now = unix_ns();
   std::erase_if(records,
                 [&](const SessionRecord& record) { return !record.kept || record.expired(now); });
   std::stable_sort(
       records.begin(), records.end(),
       [](const SessionRecord& a, const SessionRecord& b) { return a.priority > b.priority; });
+  // Each was granted when all together were within its limit: within the largest they all are.
+  std::uint64_t limit = 0;
+  for (const SessionRecord& record : records) {
+    limit = std::max(limit, keep_limit(core, record.keep_max_bytes));
+  }
   const std::uint64_t block_bytes = core.superblock.geometry.block_bytes();
   std::unordered_set<std::uint32_t> kept;
   for (const SessionRecord& record : records) {
@@ -84,7 +89,7 @@ void mark_kept(Core& core) {
     if (!path) continue;
     for (const PinnedBlock& pinned : path->blocks) {
       if (kept.contains(pinned.block)) continue;
-      if ((kept.size() + 1) * block_bytes > keep_limit(core, record.keep_max_bytes)) break;
+      if ((kept.size() + 1) * block_bytes > limit) break;
       set_kept(core, pinned.block);
       kept.insert(pinned.block);
     }

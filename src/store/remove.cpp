@@ -3,7 +3,7 @@
 // 2. What is removed is wiped by a reserver, the only party that may write to a block. What a
 //    reader still pins is marked, and wiped by whoever reserves it or cleans up next.
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "store/allocate.hpp"
@@ -75,14 +75,24 @@ std::uint64_t mark_held(const Core& core, const std::vector<ScannedBlock>& remov
 }
 
 /// Marks the scanned blocks that a stored sequence passes through.
-void mark_path(Core& core, const std::vector<ScannedBlock>& blocks, const SessionRecord& record,
-               std::vector<bool>& marks) {
+void mark_path(Core& core, const std::unordered_map<std::uint32_t, std::size_t>& entries,
+               const SessionRecord& record, std::vector<bool>& marks) {
   const PinnedPath path(core, record.tokens, record.name_space);
   if (!path) return;
-  std::unordered_set<std::uint32_t> on_path;
-  for (const PinnedBlock& pinned : path->blocks) on_path.insert(pinned.block);
+  for (const PinnedBlock& pinned : path->blocks) {
+    const auto entry = entries.find(pinned.block);
+    if (entry != entries.end()) marks[entry->second] = true;
+  }
+}
+
+/// Marks the scanned blocks from the end of a path up to its root.
+void mark_upwards(const std::vector<ScannedBlock>& blocks, std::uint64_t path,
+                  std::vector<bool>& marks) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (on_path.contains(blocks[i].block)) marks[i] = true;
+    if (blocks[i].chain_hash != path) continue;
+    for (auto at = static_cast<std::uint32_t>(i); at != UINT32_MAX; at = blocks[at].parent_entry) {
+      marks[at] = true;
+    }
   }
 }
 
@@ -134,8 +144,13 @@ Result<Freed> remove_sequences(Core& core, std::span<const SessionRecord> gone,
   const std::vector<ScannedBlock> blocks = scan_trie(core);
   std::vector<bool> wanted(blocks.size());
   std::vector<bool> used(blocks.size());
-  for (const SessionRecord& record : gone) mark_path(core, blocks, record, wanted);
-  for (const SessionRecord& record : staying) mark_path(core, blocks, record, used);
+  std::unordered_map<std::uint32_t, std::size_t> entries;
+  for (std::size_t i = 0; i < blocks.size(); ++i) entries.emplace(blocks[i].block, i);
+  for (const SessionRecord& record : gone) {
+    mark_path(core, entries, record, wanted);
+    for (const std::uint64_t path : record.dropped_paths) mark_upwards(blocks, path, wanted);
+  }
+  for (const SessionRecord& record : staying) mark_path(core, entries, record, used);
   std::vector<bool> doomed(blocks.size());
   std::vector<std::uint32_t> left(blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) left[i] = blocks[i].children;

@@ -29,13 +29,14 @@ Result<SessionFiles> session_files(const Core& core, bool create) {
                             create);
 }
 
-std::vector<SessionRecord> readable_sessions(const Core& core) {
+std::vector<SessionRecord> readable_sessions(const Core& core, bool only_kept) {
   std::vector<SessionRecord> records;
   auto files = session_files(core, false);
   if (!files) return records;
   auto names = files->names();
   if (!names) return records;
   for (const std::string& name : *names) {
+    if (only_kept && !files->is_kept(name)) continue;
     if (auto record = files->read(name)) records.push_back(std::move(*record));
   }
   return records;

@@ -33,8 +33,9 @@ class PinnedPath {
 /// The store's session files; made if they have to be.
 [[nodiscard]] Result<SessionFiles> session_files(const Core& core, bool create);
 
-/// All sessions that can be read.
-[[nodiscard]] std::vector<SessionRecord> readable_sessions(const Core& core);
+/// All sessions that can be read, or those of them that are kept.
+[[nodiscard]] std::vector<SessionRecord> readable_sessions(const Core& core,
+                                                           bool only_kept = false);
 
 /// Names a sequence: the hash chained over the labels that its tokens would have.
 [[nodiscard]] std::uint64_t sequence_hash(const Core& core, Tokens tokens,

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "catalog_support.hpp"
+#include "format/session_file.hpp"
 #include "support/process.hpp"
 #include "support/tracer.hpp"
 
@@ -123,7 +124,11 @@ void check_no_leftovers(const Catalog& catalog) {
   }
   for (const auto& [name, sum] : bytes) {
     CAPTURE(name);
-    REQUIRE(need(catalog->read(name)).file_bytes == sum);
+    std::uint64_t named = need(catalog->read(name)).file_bytes;
+    for (const auto& [record, damage] : need(catalog->attachments(name))) {
+      named += sizeof(detail::AttachmentHeader) + record.bytes;
+    }
+    REQUIRE(named == sum);
   }
 }
 

@@ -77,6 +77,7 @@ inline SessionRecord record_of(const std::string& name, std::size_t tokens, std:
   record.revision = 41;
   record.kept = true;
   record.keep_max_bytes = 12'345;
+  record.dropped_paths = {0x1122334455667788U, 7};
   return record;
 }
 
@@ -92,7 +93,8 @@ inline bool same_content(const SessionRecord& a, const SessionRecord& b) {
   return a.name == b.name && a.name_space == b.name_space && a.tokens == b.tokens &&
          a.metadata == b.metadata && a.priority == b.priority &&
          a.time_to_live_s == b.time_to_live_s && a.created_unix_ns == b.created_unix_ns &&
-         a.revision == b.revision && a.kept == b.kept && a.keep_max_bytes == b.keep_max_bytes;
+         a.revision == b.revision && a.kept == b.kept && a.keep_max_bytes == b.keep_max_bytes &&
+         a.dropped_paths == b.dropped_paths;
 }
 
 }  // namespace esker::test

@@ -141,14 +141,62 @@ TEST_CASE("a session that was removed under its handle can be kept under another
   CHECK(wrong_session(chat).empty());
   CHECK(chat.save().error().code == Errc::missing);
   Session kept = need(chat.fork("alice again"));
-  CHECK(need(kept.append({})).missing() == TokenRange{0, 43});
-  talk(kept, {});
-  CHECK(wrong_session(kept).empty());
+  CHECK(get(store, prompt(40, 1)) == 0);
+  CHECK(need(kept.append({})).missing().empty());
   need(kept.save());
-  CHECK(need(Session::resume(store, "alice again")).tokens() == 43);
+  CHECK(kept.reusable() == 43);
+  CHECK(wrong_session(kept).empty());
+  CHECK(need(Session::resume(store, "alice again")).reusable() == 43);
   fs::remove_all(dir / "store/sessions");
   need(need(kept.fork("and again")).save());
   CHECK(need(Session::list(store)).size() == 1);
+}
+
+TEST_CASE("a live session stores again what was taken out of the store under it", "[session]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store");
+  for (const bool growing : {false, true}) {
+    const TokenList words = prompt(growing ? 70 : 64, growing ? 5 : 6);
+    Session chat = saved_session(store, growing ? "growing" : "saving", words);
+    talk(chat, prompt(10, 7));
+    const std::uint64_t path = path_of(store, words);
+    need(store.remove(std::vector<std::uint64_t>{path}));
+    CHECK(get(store, words) == 0);
+    if (growing) {
+      Reservation room = need(chat.append(prompt(3, 8)));
+      CHECK(room.missing() == TokenRange{80, 83});
+      room = Reservation();
+      talk(chat, prompt(3, 8));
+    }
+    need(chat.save());
+    CHECK(chat.reusable() == chat.tokens());
+    CHECK(wrong_session(chat).empty());
+    CHECK(get(store, words) == words.size());
+  }
+  CHECK(need(store.verify()).damage.empty());
+}
+
+TEST_CASE("a session with a damaged block is saved with its tokens, and asks for the rows",
+          "[session]") {
+  const TempDir dir;
+  {
+    Store store = make_store(dir / "store");
+    saved_session(store, "alice", prompt(64, 9));
+  }
+  const TokenList words = prompt(64, 9);
+  const DiskBlock block = find_block(dir / "store", words, 16);
+  flip_byte(block.file, row_offset(block, 16, 0, Plane::key, 3));
+  Store store = need(Store::open(dir / "store"));
+  Session chat = need(Session::resume(store, "alice"));
+  talk(chat, prompt(5, 10));
+  CHECK(chat.view(0, Plane::key).error().code == Errc::corrupt);
+  need(chat.save());
+  Session again = need(Session::resume(store, "alice"));
+  CHECK(again.tokens() == 69);
+  CHECK(again.reusable() == 16);
+  talk(again, {});
+  CHECK(again.reusable() == 69);
+  CHECK(wrong_session(again).empty());
 }
 
 TEST_CASE("a branch from an earlier message leaves what is saved of the chat alone", "[session]") {

@@ -34,8 +34,8 @@ Result<void> publish_tail(detail::SessionState& state) {
   auto body = detail::reserve_for(sequence, sequence->tokens);
   if (!body) return failure_of(body);
   if ((*body)->missing_begin < sequence->tokens.size()) {
-    // Somebody has removed blocks below the tail: what is left is found again, the rest is asked
-    // for by the next append.
+    // A block below the tail is damaged, or there is no room to store it again: what is left is
+    // found again, the rest is asked for by the next append.
     detail::abandon(core, **body);
     sequence->drop_tail();
     sequence->hold(detail::lookup(core, sequence->tokens, sequence->name_space));
@@ -47,6 +47,15 @@ Result<void> publish_tail(detail::SessionState& state) {
   if (!path) return failure_of(path);
   detail::unpin_all(core, **path);
   core.bodies.give(*path);
+  return {};
+}
+
+/// A file that was damaged meanwhile is ours to replace.
+Result<void> still_ours(const detail::SessionState& state) {
+  auto files = detail::session_files(state.core(), false);
+  if (!files) return failure_of(files);
+  auto now = detail::read_own(*files, state);
+  if (!now && now.error().code != Errc::corrupt) return failure_of(now);
   return {};
 }
 
@@ -142,6 +151,8 @@ Result<void> Session::truncate(std::uint32_t tokens) {
 Result<void> Session::save() {
   return guarded([&]() -> Result<void> {
     if (auto ok = detail::ready_to_change(state_); !ok) return ok;
+    // First without the lock: a session that was removed publishes nothing any more.
+    if (auto ours = still_ours(*state_); !ours) return ours;
     if (auto published = publish_tail(*state_); !published) return published;
     auto locked = detail::lock_session_files(state_->core());
     if (!locked) return failure_of(locked);

@@ -66,8 +66,10 @@ void prepare_bookkeeping(const Core& core, ReservationBody& body);
 [[nodiscard]] Result<void> write_rows(Core& core, ReservationBody& body, std::size_t plane,
                                       std::uint32_t first_token, std::span<const std::byte> rows);
 
-/// Copies the rows that page `page` shares with `body.continued`, verified.
-[[nodiscard]] Result<void> copy_shared_rows(Core& core, ReservationBody& body, std::uint32_t page);
+/// Copies the first `rows` rows of a pinned block into page `page`, verified.
+[[nodiscard]] Result<void> copy_block_rows(Core& core, ReservationBody& body,
+                                           const PinnedBlock& source, std::uint32_t rows,
+                                           std::uint32_t page);
 
 /// The rows that came with the sequence's tail count as written.
 void mark_carried(const Core& core, ReservationBody& body);

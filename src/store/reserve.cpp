@@ -58,10 +58,8 @@ void forget_continued(Core& core, ReservationBody& body) {
 Result<void> take_shared_rows(Core& core, ReservationBody& body) {
   if (body.shared == 0 || body.carried_rows > 0 || body.blocks.empty()) return {};
   const auto page = static_cast<std::uint32_t>(body.path.blocks.size());
-  const std::uint32_t missing_begin = body.missing_begin;
-  auto copied = copy_shared_rows(core, body, page);
+  auto copied = copy_block_rows(core, body, body.continued, body.shared, page);
   if (copied) return {};
-  body.missing_begin = missing_begin;
   if (copied.error().code != Errc::corrupt) return copied;
   forget_continued(core, body);
   return {};
@@ -82,7 +80,8 @@ Result<void> fill(Core& core, ReservationBody& body, Tokens tokens) {
   if (auto done = take_blocks(core, body); !done) return done;
   prepare_bookkeeping(core, body);
   if (body.carried_rows > 0) mark_carried(core, body);
-  return take_shared_rows(core, body);
+  if (auto done = take_shared_rows(core, body); !done || !body.sequence) return done;
+  return take_held_rows(core, body);
 }
 
 Result<std::unique_ptr<ReservationBody>> make_body(Core& core, Tokens tokens,

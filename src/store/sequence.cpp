@@ -43,6 +43,21 @@ void continue_held(Core& core, ReservationBody& body, const Position& position,
   body.supersedes = header.tokens == rows && header.parent() == position.parent;
 }
 
+/// The rows of the tail, which nobody else can have changed.
+Result<void> copy_tail_rows(Core& core, ReservationBody& body, std::uint32_t page) {
+  const Sequence& sequence = *body.sequence;
+  const SegmentLayout& layout = core.segments.layout();
+  body.missing_begin = page * core.block_tokens();
+  for (std::size_t plane = 0; plane < layout.planes().size(); ++plane) {
+    const std::size_t bytes = std::size_t{sequence.tail_rows} * layout.planes()[plane].row_bytes;
+    const std::byte* rows = core.segments.rows(sequence.tail.block, plane);
+    if (auto done = write_rows(core, body, plane, body.missing_begin, {rows, bytes}); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Sequence::~Sequence() {
@@ -120,6 +135,23 @@ void continue_sequence(Core& core, ReservationBody& body, const Position& positi
   } else {
     continue_held(core, body, position, in_block);
   }
+}
+
+Result<void> take_held_rows(Core& core, ReservationBody& body) {
+  Sequence& sequence = *body.sequence;
+  const std::uint32_t block_tokens = core.block_tokens();
+  while (body.missing_begin < std::min(sequence.reusable(), body.missing_end)) {
+    const std::uint32_t page = body.missing_begin / block_tokens;
+    const bool in_tail = page * block_tokens >= sequence.stored.tokens();
+    const std::uint32_t rows = in_tail ? sequence.tail_rows : sequence.path()->tokens_in(page);
+    auto copied = in_tail ? copy_tail_rows(core, body, page)
+                          : copy_block_rows(core, body, sequence.path()->blocks[page], rows, page);
+    // A damaged block ends what can be saved; whoever appends is asked for the rest.
+    if (!copied && copied.error().code == Errc::corrupt) return {};
+    if (!copied) return copied;
+    body.missing_begin = page * block_tokens + rows;
+  }
+  return {};
 }
 
 bool stays_private(const Core& core, const ReservationBody& body, std::uint32_t page) noexcept {

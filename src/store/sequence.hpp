@@ -49,6 +49,10 @@ struct Sequence {
 /// would. Called after the walk, before blocks are taken.
 void continue_sequence(Core& core, ReservationBody& body, const Position& position);
 
+/// Blocks that somebody took out of the trie are still pinned by the sequence: their rows go into
+/// the new blocks, verified, and need not be computed again.
+[[nodiscard]] Result<void> take_held_rows(Core& core, ReservationBody& body);
+
 /// The last page is partial, and stays with the sequence.
 [[nodiscard]] bool stays_private(const Core& core, const ReservationBody& body,
                                  std::uint32_t page) noexcept;

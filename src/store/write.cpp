@@ -157,25 +157,29 @@ Result<void> write_rows(Core& core, ReservationBody& body, std::size_t plane,
   return RowWriter(core, body, plane).write(first_token, rows);
 }
 
-Result<void> copy_shared_rows(Core& core, ReservationBody& body, std::uint32_t page) {
+Result<void> copy_block_rows(Core& core, ReservationBody& body, const PinnedBlock& source,
+                             std::uint32_t rows, std::uint32_t page) {
   const std::uint32_t first_token = page * core.block_tokens();
-  PrefixBody source;
-  source.block_tokens = core.block_tokens();
-  source.blocks.push_back(body.continued);
-  source.tokens = body.shared;
-  source.checked.resize(div_ceil(core.segments.layout().planes().size(), 64));
+  const std::size_t planes = core.segments.layout().planes().size();
+  PrefixBody path;
+  path.block_tokens = core.block_tokens();
+  path.blocks.push_back(source);
+  path.tokens = rows;
+  path.checked.resize(div_ceil(planes, 64));
   const std::uint32_t missing_begin = body.missing_begin;
   body.missing_begin = first_token;  // these rows are ours to write
-  for (std::size_t plane = 0; plane < core.segments.layout().planes().size(); ++plane) {
+  const auto copy_plane = [&](std::size_t plane) -> Result<void> {
     const std::uint32_t row_bytes = core.segments.layout().planes()[plane].row_bytes;
-    std::vector<std::byte> rows(std::size_t{body.shared} * row_bytes);
-    const RowSink sink{rows.data(), body.shared, 0};
-    RowCursor out(std::span(&sink, 1), row_bytes, body.shared);
-    if (auto done = copy_rows(core, source, 0, plane, {0, body.shared}, out); !done) return done;
-    if (auto done = write_rows(core, body, plane, first_token, rows); !done) return done;
-  }
+    std::vector<std::byte> bytes(std::size_t{rows} * row_bytes);
+    const RowSink sink{bytes.data(), rows, 0};
+    RowCursor out(std::span(&sink, 1), row_bytes, rows);
+    if (auto done = copy_rows(core, path, 0, plane, {0, rows}, out); !done) return done;
+    return write_rows(core, body, plane, first_token, bytes);
+  };
+  Result<void> done;
+  for (std::size_t plane = 0; plane < planes && done; ++plane) done = copy_plane(plane);
   body.missing_begin = missing_begin;
-  return {};
+  return done;
 }
 
 void mark_carried(const Core& core, ReservationBody& body) {

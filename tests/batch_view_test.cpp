@@ -270,6 +270,18 @@ TEST_CASE("caches and sessions of another shape are refused like prefixes", "[ca
              contains("row bytes of layer 0: K 34 V 40 and K 34 V 41"));
 }
 
+TEST_CASE("sequences of different models do not share a batch", "[cache]") {
+  const KvCache one = need(KvCache::in_memory(small_geometry(), 10, small_model()));
+  const KvCache other =
+      need(KvCache::in_memory(small_geometry(), 10, need(ModelId::parse("weights=other\n"))));
+  const KvCache unnamed = need(KvCache::in_memory(small_geometry(), 10));
+  CHECK(view_of({&one, &unnamed}));
+  auto mixed = view_of({&unnamed, &one, &other});
+  REQUIRE(!mixed);
+  CHECK(mixed.error().code == Errc::incompatible);
+  CHECK(mixed.error().message.find("weights") != std::string::npos);
+}
+
 TEST_CASE("a damaged block of one slot is an error of that slot alone", "[cache]") {
   const TempDir dir;
   Store store = make_store(dir / "s");

@@ -20,7 +20,8 @@ using BatchSlot = std::variant<const KvCache*, const Session*, const Prefix*>;
 /// Threads:  const members from any thread; the sequences' own rules hold for their writers.
 /// Lifetime: borrows every sequence: they must outlive it and stay where they are. Positions are
 ///           looked up at each call, so a view serves many steps.
-/// Errors:   `make` refuses sequences whose layers, rows or dtype differ, and names the difference.
+/// Errors:   `make` refuses sequences whose layers, rows, dtype or (where named) models differ, and
+///           names the difference.
 ///           `Errc::invalid` names a slot or layer that does not exist; payload damage is
 ///           `Errc::corrupt`, as in Prefix::view.
 /// Cost:     `keys` and `values` are what Prefix::view costs; nothing is allocated.

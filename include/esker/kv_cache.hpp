@@ -161,7 +161,8 @@ class KvCache {
   [[nodiscard]] Result<void> restore(const KvSnapshot& snapshot) noexcept;
 
   /// Takes the rows of a prefix from position `from` on, verified while they are copied; what is
-  /// below `from` stays. An error while copying (`Errc::corrupt`) leaves `from` positions.
+  /// below `from` stays. An error while copying (`Errc::corrupt`) and an empty prefix (a miss)
+  /// leave `from` positions. Model ids are compared where both are named.
   [[nodiscard]] Result<void> load(const Prefix& prefix, std::uint32_t from = 0) noexcept;
   /// Publishes what the store lacks of `tokens`, whose rows are the first ones here. Returns the
   /// pinned path; shorter than `tokens` when the store is full.

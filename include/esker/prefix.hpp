@@ -105,6 +105,7 @@ class Prefix {
   [[nodiscard]] std::uint32_t blocks() const noexcept;
   /// Of the store that it comes from; without layers when it is empty.
   [[nodiscard]] const Geometry& geometry() const noexcept;
+  [[nodiscard]] const ModelId& model() const noexcept;
 
   /// Lets go of everything behind the first `tokens` tokens. Never extends.
   void shorten(std::uint32_t tokens) noexcept;
@@ -136,7 +137,6 @@ class Prefix {
   friend class Reservation;
   friend class Session;
   friend struct detail::Sequence;
-  friend class KvCache;
   Prefix(std::shared_ptr<detail::Core> core, detail::PrefixBody* body) noexcept;
   void release() noexcept;
 

@@ -57,7 +57,8 @@ class Session {
   [[nodiscard]] Tokens token_ids() const noexcept;      ///< valid until the session changes
   /// Leading tokens whose rows are here and pinned: stored ones, and the private tail.
   [[nodiscard]] std::uint32_t reusable() const noexcept;
-  [[nodiscard]] const Geometry& geometry() const noexcept;
+  [[nodiscard]] const Geometry& geometry() const noexcept;  ///< of its store
+  [[nodiscard]] const ModelId& model() const noexcept;
 
   /// Room for `tokens` behind the sequence, and for what is not reusable before them: write the
   /// rows of `missing()`. With `publish` its full blocks become findable for everyone and the

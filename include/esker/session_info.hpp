@@ -51,10 +51,11 @@ struct SessionInfo {
   std::int32_t priority = 0;
   std::uint64_t time_to_live_s = 0;  ///< 0: for ever
   std::uint64_t created_unix_ns = 0;
-  std::uint64_t used_unix_ns = 0;  ///< last created, resumed or saved
-  std::uint64_t revision = 0;      ///< saves so far
-  std::uint64_t file_bytes = 0;    ///< of all its files; a shared token file counts in each
-  bool expired = false;            ///< its time to live is over: it can only be removed
+  std::uint64_t used_unix_ns =
+      0;                         ///< last created, resumed, saved; with a time to live, appended to
+  std::uint64_t revision = 0;    ///< saves so far
+  std::uint64_t file_bytes = 0;  ///< of all its files; a shared token file counts in each
+  bool expired = false;          ///< its time to live is over: it can only be removed
   SessionMetadata metadata;
   std::vector<AttachmentInfo> attachments;
 };

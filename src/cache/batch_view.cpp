@@ -44,6 +44,19 @@ std::uint32_t rows_of(const BatchSlot& slot) noexcept {
                     slot);
 }
 
+const ModelId& model_of(const BatchSlot& slot) noexcept {
+  return std::visit([](const auto* sequence) -> const ModelId& { return sequence->model(); }, slot);
+}
+
+/// How the models of two sequences differ, or "". Unnamed ones fit all.
+std::string model_difference(const BatchSlot& a, const BatchSlot& b) {
+  std::string text;
+  if (model_of(a).unnamed() || model_of(b).unnamed()) return text;
+  const auto keys = model_of(a).differing_keys(model_of(b));
+  for (const std::string& key : keys) text += (text.empty() ? "model " : ", model ") + key;
+  return text;
+}
+
 std::string slot_text(std::size_t slot) { return "BatchView: slot " + std::to_string(slot); }
 
 }  // namespace
@@ -51,25 +64,31 @@ std::string slot_text(std::size_t slot) { return "BatchView: slot " + std::to_st
 Result<BatchView> BatchView::make(std::span<const BatchSlot> slots) {
   return detail::guarded([&]() -> Result<BatchView> {
     BatchView view;
-    std::size_t model_slot = slots.size();
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (is_null(slots[i])) {
-        return fail(Errc::invalid, slot_text(i) + " of " + std::to_string(slots.size()) +
+    const BatchSlot* first = nullptr;  // gives the rows
+    const BatchSlot* named = nullptr;  // gives the model
+    const auto text = [&](const BatchSlot& slot) {
+      return slot_text(static_cast<std::size_t>(&slot - slots.data()));
+    };
+    for (const BatchSlot& slot : slots) {
+      if (is_null(slot)) {
+        return fail(Errc::invalid, text(slot) + " of " + std::to_string(slots.size()) +
                                        " is null, expected a sequence");
       }
-      if (is_miss(slots[i])) continue;
-      const Geometry& geometry = geometry_of(slots[i]);
-      if (model_slot == slots.size()) {
-        view.geometry_ = geometry;
-        model_slot = i;
-        continue;
+      if (is_miss(slot)) continue;
+      if (first == nullptr) first = &slot;
+      if (named == nullptr && !model_of(slot).unnamed()) named = &slot;
+      const BatchSlot* other = first;
+      std::string difference = geometry_of(*first).row_difference(geometry_of(slot));
+      if (difference.empty() && named != nullptr) {
+        other = named;
+        difference = model_difference(*named, slot);
       }
-      const std::string difference = view.geometry_.row_difference(geometry);
       if (difference.empty()) continue;
-      return fail(Errc::incompatible, slot_text(model_slot) + " and slot " + std::to_string(i) +
-                                          " differ in " + difference +
-                                          "; put them into batches of their own");
+      return fail(Errc::incompatible, text(*other) + " and slot " +
+                                          std::to_string(&slot - slots.data()) + " differ in " +
+                                          difference + "; put them into batches of their own");
     }
+    if (first != nullptr) view.geometry_ = geometry_of(*first);
     view.slots_.assign(slots.begin(), slots.end());
     return view;
   });

@@ -8,7 +8,6 @@
 
 #include <esker/store.hpp>
 #include "cache/members.hpp"
-#include "store/core.hpp"
 
 namespace esker {
 
@@ -25,8 +24,7 @@ std::span<const std::byte> committed(const CacheCore& core, const CachePlane& pl
   return {core.row(plane, range.begin), std::size_t{range.size()} * plane.row_bytes};
 }
 
-Result<void> check_prefix(const CacheCore& core, const Prefix& prefix, const ModelId& model,
-                          std::uint32_t from) {
+Result<void> check_prefix(const CacheCore& core, const Prefix& prefix, std::uint32_t from) {
   const std::uint32_t length = core.moment().length;
   const std::uint32_t most = std::min(length, prefix.tokens());
   if (from > most) {
@@ -35,7 +33,7 @@ Result<void> check_prefix(const CacheCore& core, const Prefix& prefix, const Mod
                                    number(prefix.tokens()));
   }
   if (prefix.empty()) return {};
-  const std::string what = detail::identity_difference(core, prefix.geometry(), model);
+  const std::string what = detail::identity_difference(core, prefix.geometry(), prefix.model());
   if (!what.empty()) {
     return fail(Errc::incompatible,
                 "load: the cache and the prefix differ in " + what + " (the cache's first)");
@@ -121,9 +119,7 @@ Result<void> KvCache::restore(const KvSnapshot& snapshot) noexcept {
 
 Result<void> KvCache::load(const Prefix& prefix, std::uint32_t from) noexcept {
   return with_cache(core_, true, [&](CacheCore& core) -> Result<void> {
-    static const ModelId unnamed;
-    const ModelId& model = prefix.core_ == nullptr ? unnamed : prefix.core_->superblock.model;
-    if (auto ok = check_prefix(core, prefix, model, from); !ok) return ok;
+    if (auto ok = check_prefix(core, prefix, from); !ok) return ok;
     if (auto ready = core.prepare(prefix.tokens()); !ready) return ready;
     core.drop(from);
     if (from == prefix.tokens()) return {};

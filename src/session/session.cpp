@@ -59,6 +59,11 @@ Result<void> still_ours(const detail::SessionState& state) {
   return {};
 }
 
+/// A chat that goes on is not over.
+void note_use(const detail::SessionState& state) {
+  if (auto files = detail::session_files(state.core(), false)) files->touch(state.record.name);
+}
+
 /// Marks what was added; where something that was saved is no longer there, all marks anew.
 void keep_what_is_saved(detail::SessionState& state, Tokens before) {
   detail::Core& core = state.core();
@@ -126,6 +131,11 @@ const Geometry& Session::geometry() const noexcept {
   return state_ == nullptr ? none : state_->core().superblock.geometry;
 }
 
+const ModelId& Session::model() const noexcept {
+  static const ModelId none;
+  return state_ == nullptr ? none : state_->core().superblock.model;
+}
+
 Result<Reservation> Session::append(Tokens tokens) {
   return guarded([&]() -> Result<Reservation> {
     if (auto ok = detail::ready_to_change(state_); !ok) return failure_of(ok);
@@ -134,6 +144,7 @@ Result<Reservation> Session::append(Tokens tokens) {
     if (auto room = check_growth(*state_, all.size()); !room) return failure_of(room);
     auto body = detail::reserve_for(state_->sequence, all);
     if (!body) return failure_of(body);
+    if (state_->record.time_to_live_s != 0) note_use(*state_);
     return Reservation(state_->sequence->core, body->release());
   });
 }

@@ -118,7 +118,6 @@ Result<Session> Session::create(Store& store, std::string_view name,
     auto locked = detail::lock_session_files(*store.core_);
     if (!locked) return failure_of(locked);
     if (auto ok = refuse_taken(locked->files, name); !ok) return failure_of(ok);
-    locked->files.sweep();
     detail::SessionRecord record;
     record.name = name;
     record.name_space = options.name_space;
@@ -214,6 +213,7 @@ Result<Freed> Session::remove(Store& store, std::span<const std::string> names, 
     }
     auto freed = detail::remove_sequences(core, gone, staying, dry_run);
     if (!freed || dry_run) return freed;
+    files.sweep();
     const std::set<std::string> distinct(names.begin(), names.end());
     for (const std::string& name : distinct) {
       if (auto done = files.remove(name); !done) return failure_of(done);

@@ -99,6 +99,11 @@ const Geometry& Prefix::geometry() const noexcept {
   return body_ == nullptr ? none : core_->superblock.geometry;
 }
 
+const ModelId& Prefix::model() const noexcept {
+  static const ModelId none;
+  return body_ == nullptr ? none : core_->superblock.model;
+}
+
 void Prefix::shorten(std::uint32_t tokens) noexcept {
   if (body_ == nullptr || tokens >= body_->tokens || core_->forked()) return;
   const std::size_t blocks = detail::div_ceil(tokens, body_->block_tokens);

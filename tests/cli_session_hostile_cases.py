@@ -187,6 +187,24 @@ class SessionStreamTest(SessionCase):
         for words in (("session", "ls", "chat"), ("ls", "chat")):
             self.assertNotIn("\x9b", self.esker(*words).out)
 
+    def test_no_letter_that_turns_the_direction_of_writing_reaches_the_terminal(self):
+        self.create()
+        turns = [chr(code) for code in (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F),
+                                        *range(0x2066, 0x206A))]
+        for turn in turns:
+            with self.subTest(turn=ascii(turn)):
+                name = f"a{turn}b\u2010\u2065"
+                self.keep(name, SLOT, "--set", f"k{turn}=v{turn}")
+                shown = "a?b\u2010\u2065"
+                for words in (("session", "ls", "chat"), ("session", "show", "chat", name),
+                              ("ls", "chat"), ("session", "rm", "chat", name, "-n")):
+                    out = self.esker(*words).out
+                    self.assertIn(shown, out)
+                    self.assertNotIn(turn, out)
+                self.assertIn("k?=v?", self.esker("session", "show", "chat", name).out)
+                self.assertIn("a?", self.refused("session", "show", "chat", f"a{turn}", code=3))
+                self.session("rm", "chat", name)
+
     def test_colour_marks_what_is_whole(self):
         self.create()
         self.keep()

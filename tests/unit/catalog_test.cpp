@@ -422,7 +422,11 @@ TEST_CASE("on a full disk a write fails with words and the session stays as it w
   write_file(disk / "junk", std::vector<std::byte>(junk));
   const std::vector<std::string> before = catalog.listing();
   for (int i = 0; i < 3; ++i) {
-    CHECK(catalog->write(record_of("chat", 60'000)).error().os_error == ENOSPC);
+    const Result<void> refused = catalog->write(record_of("chat", 60'000));
+    CHECK(refused.error().os_error == ENOSPC);
+    CHECK_THAT(refused.error().message, contains(catalog.path("chat.")));
+    CHECK_THAT(refused.error().message, contains("make room"));
+    CHECK_THAT(refused.error().message, !contains(".tmp"));
     CHECK(catalog->write(record_of("other", 4'000)).error().code == Errc::io);
     CHECK(catalog->attach("chat", {"a", 1, 1, 0}, some_bytes(50'000, 2)).error().code == Errc::io);
     CHECK(catalog->write_fork("chat", record_of("child", 60'000)).error().code == Errc::io);

@@ -98,6 +98,14 @@ std::size_t width(std::string_view text) {
   }));
 }
 
+/// "SUBJECT: message", or only the message where that begins with the subject's own path.
+std::string told(std::string_view subject, std::string_view message) {
+  const bool named = !subject.empty() && message.starts_with(subject) &&
+                     message.find_first_of(":/", subject.size()) == subject.size();
+  const std::string who = subject.empty() || named ? "" : harmless(subject) + ": ";
+  return who + harmless(message);
+}
+
 bool wants_color(ColorWhen when, std::FILE* out) {
   if (when != ColorWhen::automatic) return when == ColorWhen::always;
   const char* no_color = std::getenv("NO_COLOR");
@@ -217,15 +225,13 @@ void Output::json_line(Object fields) {
 void Output::note(std::string_view subject, std::string_view message) {
   if (options_.json || options_.quiet) return;
   progress_line("");
-  const std::string who = subject.empty() ? "" : harmless(subject) + ": ";
-  fmt::print(err_, "esker: {}{}\n", who, harmless(message));
+  fmt::print(err_, "esker: {}\n", told(subject, message));
 }
 
 void Output::report(std::string_view subject, const Error& error, Exit exit) {
   progress_line("");
   if (!options_.json) {
-    const std::string who = subject.empty() ? "" : harmless(subject) + ": ";
-    fmt::print(err_, "esker: {}{}\n", who, harmless(error.message));
+    fmt::print(err_, "esker: {}\n", told(subject, error.message));
     return;
   }
   Json document;

@@ -102,6 +102,14 @@ TEST_CASE("bad metadata, namespaces and labels are refused with words", "[catalo
     CHECK(catalog->attach("chat", {label, 0, 0, 0}, {}).error().code == Errc::invalid);
     CHECK(catalog->state("chat", label).error().code == Errc::invalid);
   }
+  const auto message = [&](const std::string& label) {
+    return catalog->attach("chat", {label, 0, 0, 0}, {}).error().message;
+  };
+  CHECK_THAT(message("top k"), contains("\"top k\", has 5 bytes, some of other letters"));
+  CHECK_THAT(message("a\x1b[31m\u202E"), contains("\"a?[31m???\""));
+  CHECK_THAT(message(std::string(33, 'x')),
+             contains("\"" + std::string(33, 'x') + "\", has 33 bytes, allowed are 1…32"));
+  CHECK_THAT(message(std::string(5'000, 'x')), contains("\"" + std::string(64, 'x') + "…\""));
 }
 
 TEST_CASE("the largest metadata of the smallest keys reads back", "[catalog]") {

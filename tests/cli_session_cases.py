@@ -297,7 +297,7 @@ class SessionChangeTest(SessionCase):
         self.assertRegex(self.esker("session", "ls", "chat").out, r"(?m)^short .* expired$")
         self.refused("export", "chat", "--session", "short", "--like", SLOT, "-o", "no", code=3)
         self.assertIn("over", self.refused("import", "chat", SLOT, "--assume-model", "--session",
-                                           "short"))
+                                           "short", code=3))
         self.assertIn("short", self.esker("session", "rm", "chat", "--expired", "-n").out)
         self.assertEqual(self.session("rm", "chat", "--expired")["sessions"], ["short"])
         self.assertEqual(self.names(), ["for ever", "stays"])

@@ -83,6 +83,27 @@ class SessionNameTest(SessionCase):
             self.assertEqual(self.esker("help", "session", verb).out, text)
             self.assertRegex(self.esker("session", "--help").out, rf"(?m)^  {verb} ")
 
+    def test_operands_that_do_not_fit_are_answered_alike_with_what_to_give(self):
+        lists = "; `esker ls` lists the stores, `esker session ls STORE` the sessions of one (see"
+        env = {"ESKER_STORE": "here"}
+        for verb, names, most in (("show", "NAME", 1), ("keep", "NAME", 1),
+                                  ("fork", "NAME NEW", 2), ("rename", "NAME NEW", 2),
+                                  ("rm", "NAME... or --expired", None)):
+            with self.subTest(verb=verb):
+                self.assertIn(f"expected STORE {names}, found nothing{lists}",
+                              self.refused("session", verb))
+                self.assertIn(f"expected STORE {names}, found 1 operand; `esker session ls chat` "
+                              "lists its sessions (see", self.refused("session", verb, "chat"))
+                self.assertIn(f"expected [STORE] {names}, found nothing; `esker session ls here` ",
+                              self.refused("session", verb, env=env))
+                self.assertIn(f"expected {names} beside -s, found nothing; `esker session ls x` ",
+                              self.refused("session", verb, "-s", "x"))
+                if most is not None:
+                    self.assertIn(f"expected STORE {names}, found {most + 2} operands; ",
+                                  self.refused("session", verb, *"abcd"[:most + 2]))
+        self.assertIn("expected STORE, found 2 operands; ",
+                      self.refused("session", "rm", "chat", "one", "--expired"))
+
 
 class SessionDamageTest(SessionCase):
     def setUp(self):

@@ -370,3 +370,10 @@ class SessionChangeTest(SessionCase):
         found = self.session("keep", "chat", NAME, "--keep-max", "1M")["session"]
         self.assertEqual((found["kept"], found["kept_tokens"], found["keep_max_bytes"]),
                          (True, 188, 1 << 20))
+        said = self.refused("session", "keep", "chat", NAME, "--keep-max", "1K")
+        self.assertRegex(said, r'"support 17": [\d.]+ KiB are kept already, and the limit of '
+                               r"1\.0 KiB is below that; give a higher one, or let")
+        self.keep("other", self.other_slot)
+        self.assertIn("are kept already", self.refused("session", "keep", "chat", "other",
+                                                       "--keep-max", "1K"))
+        self.assertEqual(self.show()["keep_max_bytes"], 1 << 20)

@@ -297,7 +297,7 @@ class SessionChangeTest(SessionCase):
         self.assertRegex(self.esker("session", "ls", "chat").out, r"(?m)^short .* expired$")
         self.refused("export", "chat", "--session", "short", "--like", SLOT, "-o", "no", code=3)
         self.assertIn("over", self.refused("import", "chat", SLOT, "--assume-model", "--session",
-                                           "short"))
+                                           "short", code=3))
         self.assertIn("short", self.esker("session", "rm", "chat", "--expired", "-n").out)
         self.assertEqual(self.session("rm", "chat", "--expired")["sessions"], ["short"])
         self.assertEqual(self.names(), ["for ever", "stays"])
@@ -370,3 +370,10 @@ class SessionChangeTest(SessionCase):
         found = self.session("keep", "chat", NAME, "--keep-max", "1M")["session"]
         self.assertEqual((found["kept"], found["kept_tokens"], found["keep_max_bytes"]),
                          (True, 188, 1 << 20))
+        said = self.refused("session", "keep", "chat", NAME, "--keep-max", "1K")
+        self.assertRegex(said, r'"support 17": [\d.]+ KiB are kept already, and the limit of '
+                               r"1\.0 KiB is below that; give a higher one, or let")
+        self.keep("other", self.other_slot)
+        self.assertIn("are kept already", self.refused("session", "keep", "chat", "other",
+                                                       "--keep-max", "1K"))
+        self.assertEqual(self.show()["keep_max_bytes"], 1 << 20)

@@ -83,6 +83,27 @@ class SessionNameTest(SessionCase):
             self.assertEqual(self.esker("help", "session", verb).out, text)
             self.assertRegex(self.esker("session", "--help").out, rf"(?m)^  {verb} ")
 
+    def test_operands_that_do_not_fit_are_answered_alike_with_what_to_give(self):
+        lists = "; `esker ls` lists the stores, `esker session ls STORE` the sessions of one (see"
+        env = {"ESKER_STORE": "here"}
+        for verb, names, most in (("show", "NAME", 1), ("keep", "NAME", 1),
+                                  ("fork", "NAME NEW", 2), ("rename", "NAME NEW", 2),
+                                  ("rm", "NAME... or --expired", None)):
+            with self.subTest(verb=verb):
+                self.assertIn(f"expected STORE {names}, found nothing{lists}",
+                              self.refused("session", verb))
+                self.assertIn(f"expected STORE {names}, found 1 operand; `esker session ls chat` "
+                              "lists its sessions (see", self.refused("session", verb, "chat"))
+                self.assertIn(f"expected [STORE] {names}, found nothing; `esker session ls here` ",
+                              self.refused("session", verb, env=env))
+                self.assertIn(f"expected {names} beside -s, found nothing; `esker session ls x` ",
+                              self.refused("session", verb, "-s", "x"))
+                if most is not None:
+                    self.assertIn(f"expected STORE {names}, found {most + 2} operands; ",
+                                  self.refused("session", verb, *"abcd"[:most + 2]))
+        self.assertIn("expected STORE, found 2 operands; ",
+                      self.refused("session", "rm", "chat", "one", "--expired"))
+
 
 class SessionDamageTest(SessionCase):
     def setUp(self):
@@ -186,6 +207,24 @@ class SessionStreamTest(SessionCase):
         self.assertIn(done.returncode, (0, 2))
         for words in (("session", "ls", "chat"), ("ls", "chat")):
             self.assertNotIn("\x9b", self.esker(*words).out)
+
+    def test_no_letter_that_turns_the_direction_of_writing_reaches_the_terminal(self):
+        self.create()
+        turns = [chr(code) for code in (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F),
+                                        *range(0x2066, 0x206A))]
+        for turn in turns:
+            with self.subTest(turn=ascii(turn)):
+                name = f"a{turn}b\u2010\u2065"
+                self.keep(name, SLOT, "--set", f"k{turn}=v{turn}")
+                shown = "a?b\u2010\u2065"
+                for words in (("session", "ls", "chat"), ("session", "show", "chat", name),
+                              ("ls", "chat"), ("session", "rm", "chat", name, "-n")):
+                    out = self.esker(*words).out
+                    self.assertIn(shown, out)
+                    self.assertNotIn(turn, out)
+                self.assertIn("k?=v?", self.esker("session", "show", "chat", name).out)
+                self.assertIn("a?", self.refused("session", "show", "chat", f"a{turn}", code=3))
+                self.session("rm", "chat", name)
 
     def test_colour_marks_what_is_whole(self):
         self.create()

@@ -107,6 +107,22 @@ class UsageTest(CliCase):
         self.refused("match", "nowhere", "--ids", "-", stdin=b"[1]", code=3)
         self.refused("import", "nowhere", SLOT, "--model", "name=tiny", code=3)
 
+    def test_a_path_without_a_store_is_named_once_with_what_to_do(self):
+        nowhere, empty, file = self.dir / "nowhere", self.dir / "empty", self.dir / "file"
+        empty.mkdir()
+        file.touch()
+        calls = (*((verb,) for verb in (*LOOKS, "reap", "destroy")), ("session", "ls"),
+                 ("trim", "--keep-free", "1G"))
+        for path, why in ((nowhere, "there is no such directory"), (file, "that is no directory"),
+                          (empty, "there is no file \"esker\"")):
+            for verb, *more in calls:
+                said = self.refused(verb, *more, path, code=3)
+                self.assertEqual(said, f"esker: {path}: no store here ({why}); `esker create` "
+                                       "makes one\n")
+        self.assertIn("`esker create` makes one", self.refused("info", "nowhere", code=3))
+        self.create()
+        self.assertIn("`esker ls` lists the stores", self.refused("info", "nowhere", code=3))
+
     def test_a_slip_in_a_name_is_answered_with_the_nearest_store(self):
         self.create("production")
         self.assertIn("did you mean production?", self.refused("info", "prodution", code=3))

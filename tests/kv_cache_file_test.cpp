@@ -192,8 +192,12 @@ TEST_CASE("a second writer is told who the first one is, also within a process",
 
 TEST_CASE("what is missing or there already is told apart", "[cache]") {
   const TempDir dir;
-  CHECK(KvCache::open(dir / "c").error().code == Errc::missing);
-  CHECK(KvCache::open(dir / "none/c").error().code == Errc::missing);
+  const Error no_file = KvCache::open(dir / "c").error();
+  CHECK(no_file.code == Errc::missing);
+  CHECK(no_file.message == dir / "c" + ": there is no such file; KvCache::create makes one");
+  const Error no_directory = KvCache::open(dir / "none/c").error();
+  CHECK(no_directory.code == Errc::missing);
+  CHECK_THAT(no_directory.message, contains(dir / "none/c" + ": there is no directory"));
   { const KvCache made = make(dir / "c"); }
   const auto again = KvCache::create(dir / "c", cache_geometry(), room);
   CHECK(again.error().code == Errc::invalid);

@@ -46,8 +46,9 @@ Result<bool> can_continue(const Store& store, Namespace name_space, const std::s
               fmt::format("session {} is damaged: {}; {}", quoted(name), info->damage, way_out)});
   }
   if (info->expired) {
-    return invalid(
-        fmt::format("the time to live of session {} is over; {}", quoted(name), way_out));
+    return tl::make_unexpected(
+        Error{Errc::missing, 0,
+              fmt::format("the time to live of session {} is over; {}", quoted(name), way_out)});
   }
   if (!name_space.empty() && name_space != info->name_space) {
     return invalid(fmt::format("session {} belongs to the namespace \"{}\", not to \"{}\"",

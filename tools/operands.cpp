@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "path_name.hpp"
+#include "units.hpp"
 
 namespace esker::cli {
 
@@ -16,6 +17,27 @@ tl::unexpected<Error> usage(std::string message) {
 
 tl::unexpected<Error> no_store() {
   return usage("which store? Give its name or path, or set ESKER_STORE; `esker ls` lists them");
+}
+
+std::string expected_operands(std::string_view names, const StoreSources& sources) {
+  if (!sources.option.empty()) {
+    return fmt::format("{} beside -s", names.empty() ? "nothing" : names);
+  }
+  const std::string_view store = sources.environment.empty() ? "STORE" : "[STORE]";
+  return fmt::format("{}{}{}", store, names.empty() ? "" : " ", names);
+}
+
+/// Operands that are no store and `names` of sessions: what they should be, and where they stand.
+tl::unexpected<Error> no_names(const std::vector<std::string>& operands, std::string_view names,
+                               const StoreSources& sources) {
+  const std::string& given = sources.option.empty() ? sources.environment : sources.option;
+  const std::string& store = given.empty() && !operands.empty() ? operands.front() : given;
+  const std::string where =
+      store.empty() ? "`esker ls` lists the stores, `esker session ls STORE` the sessions of one"
+                    : fmt::format("`esker session ls {}` lists its sessions", store);
+  return usage(fmt::format("expected {}, found {}; {}", expected_operands(names, sources),
+                           operands.empty() ? "nothing" : format_items(operands.size(), "operand"),
+                           where));
 }
 
 Operands without_store(std::string store, std::vector<std::string> operands) {
@@ -91,23 +113,16 @@ Result<Operands> settle_names(std::vector<std::string> operands,
   if (operands.size() == names.size() + 1 && sources.option.empty()) {
     return store_first(std::move(operands));
   }
-  const std::string_view place = sources.option.empty() ? "STORE" : "the store by -s";
-  std::string expected(place);
-  for (const std::string_view name : names) expected += fmt::format(" {}", name);
-  return usage(fmt::format("{} operands: expected {}", operands.size(), expected));
+  return no_names(operands, fmt::format("{}", fmt::join(names, " ")), sources);
 }
 
 Result<Operands> settle_any_names(std::vector<std::string> operands, const StoreSources& sources) {
   const std::string& given = sources.option.empty() ? sources.environment : sources.option;
-  if (given.empty() && operands.empty()) return no_store();
-  Operands settled =
-      given.empty() ? store_first(std::move(operands)) : without_store(given, std::move(operands));
-  if (settled.rest.empty()) {
-    return usage(fmt::format(
-        "which sessions of {}? `esker session ls STORE` shows their names; or give --expired",
-        settled.store));
+  if (operands.size() + (given.empty() ? 0 : 1) < 2) {
+    return no_names(operands, "NAME... or --expired", sources);
   }
-  return settled;
+  return given.empty() ? store_first(std::move(operands))
+                       : without_store(given, std::move(operands));
 }
 
 Result<std::string> parse_namespace(std::string_view text) {

@@ -66,18 +66,26 @@ std::size_t letter_bytes(std::string_view text) {
   return bytes;
 }
 
-/// Names and notes come from other processes: no escape sequence may reach the terminal, be its
-/// introducer a byte or one of the letters U+0080 to U+009F.
+/// Whether a terminal obeys this letter of so many bytes in place of showing it: an introducer of
+/// escape sequences, as a byte or as one of U+0080 to U+009F, or a letter that begins a line or
+/// turns the direction of writing, with which one name could be made to look like another.
+bool is_control(std::string_view letter) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(letter[i]); };
+  if (letter.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  if (letter.size() == 2) return byte(0) == 0xC2 ? byte(1) < 0xA0 : letter == "\u061C";
+  const auto between = [&](std::string_view first, std::string_view last) {
+    return letter.size() == first.size() && letter >= first && letter <= last;
+  };
+  return between("\u200E", "\u200F") || between("\u2028", "\u202E") || between("\u2066", "\u2069");
+}
+
+/// Names and notes come from other processes: nothing that a terminal obeys may reach it.
 std::string harmless(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::size_t bytes = letter_bytes(text);
     const std::string_view letter = text.substr(0, std::max<std::size_t>(bytes, 1));
-    const auto first = static_cast<unsigned char>(letter.front());
-    const auto last = static_cast<unsigned char>(letter.back());
-    const bool control =
-        bytes == 1 ? first < 0x20 || first == 0x7F : bytes == 2 && first == 0xC2 && last < 0xA0;
-    out += bytes == 0 || control ? "?" : letter;
+    out += bytes == 0 || is_control(letter) ? "?" : letter;
     text.remove_prefix(letter.size());
   }
   return out;
@@ -88,6 +96,14 @@ std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char letter) {
     return (static_cast<unsigned char>(letter) & 0xC0U) != 0x80U;
   }));
+}
+
+/// "SUBJECT: message", or only the message where that begins with the subject's own path.
+std::string told(std::string_view subject, std::string_view message) {
+  const bool named = !subject.empty() && message.starts_with(subject) &&
+                     message.find_first_of(":/", subject.size()) == subject.size();
+  const std::string who = subject.empty() || named ? "" : harmless(subject) + ": ";
+  return who + harmless(message);
 }
 
 bool wants_color(ColorWhen when, std::FILE* out) {
@@ -209,15 +225,13 @@ void Output::json_line(Object fields) {
 void Output::note(std::string_view subject, std::string_view message) {
   if (options_.json || options_.quiet) return;
   progress_line("");
-  const std::string who = subject.empty() ? "" : harmless(subject) + ": ";
-  fmt::print(err_, "esker: {}{}\n", who, harmless(message));
+  fmt::print(err_, "esker: {}\n", told(subject, message));
 }
 
 void Output::report(std::string_view subject, const Error& error, Exit exit) {
   progress_line("");
   if (!options_.json) {
-    const std::string who = subject.empty() ? "" : harmless(subject) + ": ";
-    fmt::print(err_, "esker: {}{}\n", who, harmless(error.message));
+    fmt::print(err_, "esker: {}\n", told(subject, error.message));
     return;
   }
   Json document;

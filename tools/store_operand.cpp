@@ -35,13 +35,13 @@ bool holds_store(const fs::path& directory) {
 
 /// What someone who typed a store that is not there may have meant.
 std::string hint_for(const StorePlace& place) {
-  if (!is_name(place.label)) return "";
+  if (!is_name(place.label)) return "; `esker create` makes one";
   if (holds_store(place.label)) return fmt::format("; did you mean ./{}?", place.label);
   std::vector<std::string> names;
   for (const StorePlace& store : stores_in_home()) names.push_back(store.label);
   const std::string_view meant = nearest(place.label, names);
   if (!meant.empty()) return fmt::format("; did you mean {}?", meant);
-  return names.empty() ? "" : "; `esker ls` lists the stores";
+  return names.empty() ? "; `esker create` makes one" : "; `esker ls` lists the stores";
 }
 
 template <class T>

@@ -47,7 +47,13 @@ Result<Place> place_of(const std::string& path, const CacheFileOptions& options)
                             : slash == 0               ? "/"
                                                        : path.substr(0, slash);
   auto directory = Directory::open(above);
-  if (!directory) return tl::make_unexpected(std::move(directory).error());
+  if (!directory) {
+    Error error = std::move(directory).error();
+    if (error.code == Errc::missing) {
+      error.message = path + ": there is no directory " + above + "; make it, or see to the path";
+    }
+    return tl::make_unexpected(std::move(error));
+  }
   if (!options.allow_unsafe_file_system) {
     if (auto safe = check_file_system(directory->fd(), path); !safe) {
       return tl::make_unexpected(std::move(safe).error());
@@ -63,7 +69,11 @@ Result<File> open_cache_file(const Place& place, int flags) {
     return file;
   }
   Error error = std::move(file).error();
-  if (error.os_error == ENOENT) error.code = Errc::missing;
+  if (error.os_error == ENOENT) {
+    error.code = Errc::missing;
+    error.message = place.directory.path() + "/" + place.name +
+                    ": there is no such file; KvCache::create makes one";
+  }
   if (error.os_error == ELOOP) {
     error.code = Errc::invalid;
     error.message.append(" (a cache is never opened through a symbolic link)");

@@ -9,6 +9,20 @@
 
 namespace esker::detail {
 
+namespace {
+
+/// The beginning of a text that may be anything, in quotes: fit for a message.
+std::string shown(std::string_view text) {
+  constexpr std::size_t most = 2 * max_attachment_label_bytes;
+  std::string clean = "\"";
+  for (const char letter : text.substr(0, most)) {
+    clean.push_back(letter >= ' ' && letter <= '~' ? letter : '?');
+  }
+  return clean + (text.size() > most ? "…\"" : "\"");
+}
+
+}  // namespace
+
 Result<void> check_session_name(std::string_view name) {
   if (name.empty() || name.size() > max_session_name_bytes) {
     return fail(Errc::invalid, "the name of a session has " + std::to_string(name.size()) +
@@ -28,12 +42,11 @@ Result<void> check_attachment_label(std::string_view label) {
            (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
   });
   if (!label.empty() && label.size() <= max_attachment_label_bytes && letters) return {};
-  return fail(Errc::invalid,
-              "the label of an attachment is " +
-                  std::string(letters ? "of " + std::to_string(label.size()) + " letters"
-                                      : "of other letters") +
-                  ", allowed are 1…" + std::to_string(max_attachment_label_bytes) +
-                  " of A-Z a-z 0-9 _ -");
+  return fail(Errc::invalid, "the label of an attachment, " + shown(label) + ", has " +
+                                 std::to_string(label.size()) + " bytes" +
+                                 (letters ? "" : ", some of other letters") + ", allowed are 1…" +
+                                 std::to_string(max_attachment_label_bytes) +
+                                 " of A-Z a-z 0-9 _ -");
 }
 
 Result<void> check_metadata(const SessionMetadata& metadata) {

@@ -18,6 +18,20 @@ namespace esker::detail {
 
 namespace {
 
+/// Why a file could not be written, told of the file that was to be: the temporary is gone.
+Failure not_written(const SessionArea& area, const std::string& name, const Error& cause) {
+  if (cause.os_error == 0) return Failure(cause);
+  auto failure =
+      fail_os(area.directory.path() + "/" + name, "write this part of a session", cause.os_error);
+  const bool no_room = cause.os_error == ENOSPC || cause.os_error == EDQUOT;
+  failure.value()
+      .message.append("; what was saved before is as it was: ")
+      .append(no_room ? "make room on this disk, or remove sessions with `esker session rm`"
+                      : "see to the directory and its disk")
+      .append(", and try again");
+  return failure;
+}
+
 /// A temporary that goes away again unless it gets its name.
 class Temporary {
  public:
@@ -36,10 +50,10 @@ class Temporary {
     if (naming.modified) {
       const std::array<timespec, 2> times{*naming.modified, *naming.modified};
       if (futimens(file_.fd(), times.data()) != 0) {
-        return fail_os(file_.path(), "set the time of", errno);
+        return fail_os(area_.directory.path() + "/" + name, "set the time of", errno);
       }
     }
-    if (auto done = file_.sync(); !done) return tl::make_unexpected(std::move(done).error());
+    if (auto done = file_.sync(); !done) return not_written(area_, name, done.error());
     auto published = area_.directory.publish(file_, name, naming.replace);
     named_ = true;  // `publish` has removed it where it did not rename it
     return published;
@@ -68,11 +82,11 @@ Result<bool> write_new_file(const SessionArea& area, const std::string& name,
                             std::span<const std::byte> head, std::span<const std::byte> body,
                             const Naming& naming) {
   auto file = area.directory.create_temporary(area.place.sharing);
-  if (!file) return tl::make_unexpected(std::move(file).error());
+  if (!file) return not_written(area, name, file.error());
   Temporary temporary(area, std::move(*file));
   auto done = temporary.file().write_at(0, head);
   if (done) done = temporary.file().write_at(head.size(), body);
-  if (!done) return tl::make_unexpected(std::move(done).error());
+  if (!done) return not_written(area, name, done.error());
   return temporary.give_name(name, naming);
 }
 
@@ -87,16 +101,17 @@ Result<void> copy_part(const SessionArea& area, const std::string& from, const s
     return ok;
   }
   auto file = area.directory.create_temporary(area.place.sharing);
-  if (!file) return tl::make_unexpected(std::move(file).error());
+  if (!file) return not_written(area, to, file.error());
   Temporary temporary(area, std::move(*file));
   constexpr std::uint64_t step_bytes = 1 << 18;
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(size, step_bytes)));
   for (std::uint64_t at = 0; at < size; at += buffer.size()) {
     const std::span part = std::span(buffer).first(
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), size - at)));
-    auto done = source->read_at(at, part);
-    if (done) done = temporary.file().write_at(at, part);
-    if (!done) return done;
+    if (auto done = source->read_at(at, part); !done) return done;
+    if (auto done = temporary.file().write_at(at, part); !done) {
+      return not_written(area, to, done.error());
+    }
   }
   auto named = temporary.give_name(to, {});
   if (!named) return tl::make_unexpected(std::move(named).error());

@@ -61,8 +61,14 @@ std::string segment_name(std::uint32_t index) {
 Result<Directory> Directory::open(const std::string& path) {
   if (path.empty()) return fail(Errc::invalid, "the path of a store must not be empty");
   auto handle = open_directory(AT_FDCWD, path, path);
-  if (!handle) return tl::make_unexpected(std::move(handle).error());
-  return Directory(std::move(*handle));
+  if (handle) return Directory(std::move(*handle));
+  Error error = std::move(handle).error();
+  if (error.code == Errc::missing) {
+    const bool other = error.os_error == ENOTDIR;
+    error.message = path + ": no store here (" +
+                    (other ? "that is no directory)" : "there is no such directory)");
+  }
+  return tl::make_unexpected(std::move(error));
 }
 
 Result<Directory> Directory::open_below(const Directory& parent, const std::string& name) {

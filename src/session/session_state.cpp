@@ -56,6 +56,12 @@ Result<void> check_keep_room(const SessionState& state, std::uint64_t more,
   const std::uint64_t block_bytes = core.superblock.geometry.block_bytes();
   const std::uint64_t limit = keep_limit(core, max_bytes);
   if ((kept + more) * block_bytes <= limit) return {};
+  if (kept * block_bytes > limit) {
+    return fail(Errc::full, "session \"" + state.record.name +
+                                "\": " + size_text(kept * block_bytes) +
+                                " are kept already, and the limit of " + size_text(limit) +
+                                " is below that; give a higher one, or let a kept session go");
+  }
   return fail(Errc::full, "session \"" + state.record.name + "\": keeping it takes " +
                               size_text(more * block_bytes) + " more, " +
                               size_text(kept * block_bytes) + " are kept already, and at most " +

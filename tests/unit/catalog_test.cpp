@@ -102,6 +102,14 @@ TEST_CASE("bad metadata, namespaces and labels are refused with words", "[catalo
     CHECK(catalog->attach("chat", {label, 0, 0, 0}, {}).error().code == Errc::invalid);
     CHECK(catalog->state("chat", label).error().code == Errc::invalid);
   }
+  const auto message = [&](const std::string& label) {
+    return catalog->attach("chat", {label, 0, 0, 0}, {}).error().message;
+  };
+  CHECK_THAT(message("top k"), contains("\"top k\", has 5 bytes, some of other letters"));
+  CHECK_THAT(message("a\x1b[31m\u202E"), contains("\"a?[31m???\""));
+  CHECK_THAT(message(std::string(33, 'x')),
+             contains("\"" + std::string(33, 'x') + "\", has 33 bytes, allowed are 1…32"));
+  CHECK_THAT(message(std::string(5'000, 'x')), contains("\"" + std::string(64, 'x') + "…\""));
 }
 
 TEST_CASE("the largest metadata of the smallest keys reads back", "[catalog]") {
@@ -422,7 +430,11 @@ TEST_CASE("on a full disk a write fails with words and the session stays as it w
   write_file(disk / "junk", std::vector<std::byte>(junk));
   const std::vector<std::string> before = catalog.listing();
   for (int i = 0; i < 3; ++i) {
-    CHECK(catalog->write(record_of("chat", 60'000)).error().os_error == ENOSPC);
+    const Result<void> refused = catalog->write(record_of("chat", 60'000));
+    CHECK(refused.error().os_error == ENOSPC);
+    CHECK_THAT(refused.error().message, contains(catalog.path("chat.")));
+    CHECK_THAT(refused.error().message, contains("make room"));
+    CHECK_THAT(refused.error().message, !contains(".tmp"));
     CHECK(catalog->write(record_of("other", 4'000)).error().code == Errc::io);
     CHECK(catalog->attach("chat", {"a", 1, 1, 0}, some_bytes(50'000, 2)).error().code == Errc::io);
     CHECK(catalog->write_fork("chat", record_of("child", 60'000)).error().code == Errc::io);

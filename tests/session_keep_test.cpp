@@ -195,3 +195,35 @@ TEST_CASE("blocks that stay kept are never without their mark while another sess
   evictor.join();
   CHECK(need(Session::resume(store, "trunk")).reusable() == 48);
 }
+
+TEST_CASE("a kept session's last block stays, whoever continues it", "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(8 * mib));
+  for (std::uint32_t rest = 1; rest < 16; ++rest) {
+    const TokenList words = prompt(32 + rest, 70 + rest);
+    const std::string name = "kept " + std::to_string(rest);
+    Session kept = saved_session(store, name, words);
+    need(kept.keep());
+    Session branch = need(kept.fork(name + ", branch"));
+    talk(branch, prompt(5, 90));
+    need(branch.save());
+    put(store, fork_at(words, 32 + rest, prompt(40, 91)));
+    kept = need(Session::resume(store, name));
+    CHECK(kept.reusable() == 32 + rest);
+    CHECK(need(kept.info()).kept_tokens == 32 + rest);
+    need(kept.unkeep());
+  }
+}
+
+TEST_CASE("a kept chat of many turns keeps no more blocks than it has", "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  Session kept = saved_session(store, "kept", prompt(20, 92));
+  need(kept.keep());
+  for (std::uint64_t turn = 0; turn < 20; ++turn) {
+    talk(kept, prompt(5, 100 + turn));
+    need(kept.save());
+    REQUIRE(store.stats().blocks_kept == (kept.tokens() + 15) / 16);
+    REQUIRE(need(kept.info()).kept_tokens == kept.tokens());
+  }
+}

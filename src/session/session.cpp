@@ -64,12 +64,13 @@ void note_use(const detail::SessionState& state) {
   if (auto files = detail::session_files(state.core(), false)) files->touch(state.record.name);
 }
 
-/// Marks what was added; where something that was saved is no longer there, all marks anew.
+/// Marks what was added. Where something that was saved is no longer needed, all marks anew: a part
+/// that was dropped, or a partial block that a longer one has taken the place of.
 void keep_what_is_saved(detail::SessionState& state, Tokens before) {
   detail::Core& core = state.core();
   const Tokens now = state.sequence->tokens;
-  const bool grown =
-      before.size() <= now.size() && std::equal(before.begin(), before.end(), now.begin());
+  const bool grown = before.size() % core.block_tokens() == 0 && before.size() <= now.size() &&
+                     std::equal(before.begin(), before.end(), now.begin());
   if (const detail::PrefixBody* path = state.sequence->path(); grown && path != nullptr) {
     detail::keep_path(core, *path, state.record.keep_max_bytes);
   } else {

@@ -16,15 +16,15 @@ namespace esker::detail {
 
 namespace {
 
-bool is_kept(const Core& core, std::uint32_t block) noexcept {
-  return (core.control.touch(block).load(std::memory_order_relaxed) & TouchWord::kept_bit) != 0;
-}
-
 void set_kept(const Core& core, std::uint32_t block) noexcept {
   core.control.touch(block).fetch_or(TouchWord::kept_bit, std::memory_order_relaxed);
 }
 
 }  // namespace
+
+bool is_kept(const Core& core, std::uint32_t block) noexcept {
+  return (core.control.touch(block).load(std::memory_order_relaxed) & TouchWord::kept_bit) != 0;
+}
 
 std::uint64_t kept_blocks(const Core& core) noexcept {
   std::uint64_t kept = 0;

@@ -10,6 +10,8 @@ namespace esker::detail {
 // them over. The bits are derived from what the session files say: a rebuild sets them again. What
 // a session has appended since its last save needs none, being pinned by its handle.
 
+[[nodiscard]] bool is_kept(const Core& core, std::uint32_t block) noexcept;
+
 /// READY blocks that are kept.
 [[nodiscard]] std::uint64_t kept_blocks(const Core& core) noexcept;
 

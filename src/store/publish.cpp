@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "store/kept.hpp"
 #include "store/reservation_body.hpp"
 #include "store/retire.hpp"
 #include "store/sequence.hpp"
@@ -209,6 +210,8 @@ class Publisher {
 void supersede(Core& core, const ReservationBody& body) {
   if (!body.supersedes) return;
   const PinnedBlock& old = body.continued;
+  // A kept session ends there, and holds what it says.
+  if (is_kept(core, old.block)) return;
   const BlockWord word = core.word(old.block);
   if (word.ready(old.generation) && retire(core, old.block, word)) {
     core.count(Counter::superseded_blocks);

@@ -266,14 +266,25 @@ class SessionChangeTest(SessionCase):
         dry = self.session("rm", "chat", "other", "-n")
         self.assertEqual(self.names(), ["other", NAME])
         answer = self.session("rm", "chat", "other", "other")
-        self.assertEqual((answer["sessions"], answer["blocks"]), (["other"], 3))
-        for field in ("sessions", "blocks", "reusable_bytes"):
+        self.assertEqual((answer["sessions"], answer["blocks"], answer["shared_blocks"]),
+                         (["other"], 3, 3))
+        for field in ("sessions", "blocks", "reusable_bytes", "shared_blocks"):
             self.assertEqual(dry[field], answer[field])
         self.assertEqual(self.names(), [NAME])
         self.assertNotIn(own, segment.read_bytes())
         self.assertEqual(self.show()["reusable_tokens"], 188)
-        self.assertIn("removed 1 session, 6 blocks", self.esker("session", "rm", "chat", NAME).out)
+        self.esker("session", "fork", "chat", NAME, "branch")
+        text = self.esker("session", "rm", "chat", "branch").out
+        self.assertIn("removed 1 session, 0 blocks", text)
+        self.assertRegex(text, r"(?m)^still shared +6 blocks: others use them, they stay$")
+        text = self.esker("session", "rm", "chat", NAME).out
+        self.assertIn("removed 1 session, 6 blocks", text)
+        self.assertNotIn("still shared", text)
         self.assertEqual(self.paths(), [])
+        self.load("chat", self.other_slot)  # a path of no session
+        self.keep()
+        answer = self.session("rm", "chat", NAME)
+        self.assertEqual((answer["blocks"], answer["shared_blocks"]), (3, 3))
         self.assertTrue(self.document("verify", "chat")["ok"])
 
     def test_rm_settles_all_names_before_any_goes(self):

@@ -289,9 +289,11 @@ TEST_CASE("removing a session wipes what only it used", "[session]") {
   CHECK(files_with(dir / "store", secret) == 1);
   const Freed planned = need(Session::remove(store, std::vector<std::string>{"alice"}, true));
   CHECK(planned.blocks == 3);
+  CHECK(planned.shared_blocks == 3);
   CHECK(need(Session::list(store)).size() == 2);
   const Freed freed = need(Session::remove(store, std::vector<std::string>{"alice"}));
   CHECK(freed.blocks == 3);
+  CHECK(freed.shared_blocks == 3);
   CHECK(freed.paths == 1);
   CHECK(files_with(dir / "store", secret) == 0);
   CHECK(files_with(dir / "store", common) == 1);

@@ -42,6 +42,7 @@ int run(const SessionRmArgs& args, Output& out) {
     for (const std::string& name : *names) out.line("  " + name);
   }
   Object fields = freed_value(place, *freed, dry_run);
+  fields.emplace_back("shared_blocks", freed->shared_blocks);
   fields.emplace_back("sessions", List(names->begin(), names->end()));
   out.json(std::move(fields));
   return code(Exit::ok);

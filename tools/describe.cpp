@@ -82,6 +82,10 @@ void show_freed(Output& out, std::string_view verb, std::string_view what, const
     out.fact("still pinned", fmt::format("{}: readers hold them, they go when these let go",
                                          format_items(freed.pinned_blocks, "block")));
   }
+  if (freed.shared_blocks != 0) {
+    out.fact("still shared", fmt::format("{}: others use them, they stay",
+                                         format_items(freed.shared_blocks, "block")));
+  }
 }
 
 Object freed_value(const StorePlace& place, const Freed& freed, bool dry_run) {

@@ -140,6 +140,8 @@ struct Freed {
   std::uint64_t disk_bytes = 0;      ///< returned to the file system (and thereby wiped)
   std::uint64_t pinned_blocks = 0;   ///< wanted, but a reader holds them: freed when it lets go
   std::uint64_t kept_blocks = 0;     ///< wanted, but a kept session holds them
+  /// Of removed sessions, but other sessions or paths go through them: they stay.
+  std::uint64_t shared_blocks = 0;
 };
 
 /// Damage that `Store::verify` found, in words that name file and field.

@@ -152,15 +152,23 @@ Result<Freed> remove_sequences(Core& core, std::span<const SessionRecord> gone,
   }
   for (const SessionRecord& record : staying) mark_path(core, entries, record, used);
   std::vector<bool> doomed(blocks.size());
+  std::uint64_t shared = 0;
   std::vector<std::uint32_t> left(blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) left[i] = blocks[i].children;
   for (std::size_t i = blocks.size(); i-- > 0;) {
-    if (!wanted[i] || used[i] || left[i] > 0) continue;
+    if (!wanted[i]) continue;
+    if (used[i] || left[i] > 0) {
+      ++shared;
+      continue;
+    }
     doomed[i] = true;
     if (blocks[i].parent_entry != UINT32_MAX) --left[blocks[i].parent_entry];
   }
   auto freed = remove_scanned(core, blocks, doomed, dry_run);
-  if (freed) freed->paths = gone.size();
+  if (freed) {
+    freed->paths = gone.size();
+    freed->shared_blocks = shared;
+  }
   return freed;
 }
 

@@ -53,7 +53,7 @@ struct SessionInfo {
   std::uint64_t created_unix_ns = 0;
   std::uint64_t used_unix_ns =
       0;                         ///< last created, resumed, saved; with a time to live, appended to
-  std::uint64_t revision = 0;    ///< saves so far
+  std::uint64_t revision = 0;    ///< changes of its file so far
   std::uint64_t file_bytes = 0;  ///< of all its files; a shared token file counts in each
   bool expired = false;          ///< its time to live is over: it can only be removed
   SessionMetadata metadata;

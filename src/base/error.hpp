@@ -11,6 +11,12 @@ using Failure = tl::unexpected<Error>;
 
 [[nodiscard]] Failure fail(Errc code, std::string message, int os_error = 0);
 
+/// Passes the error of a result on.
+template <class T>
+[[nodiscard]] Failure failure_of(Result<T>& result) {
+  return tl::make_unexpected(std::move(result).error());
+}
+
 /// "PATH: WHAT: No space left on device". Out of memory and of space keep their own meaning: ENOMEM
 /// is `no_memory`, everything else `io`.
 [[nodiscard]] Failure fail_os(std::string_view path, std::string_view what, int os_error);

@@ -17,14 +17,10 @@
 namespace esker {
 
 using detail::fail;
+using detail::failure_of;
 using detail::guarded;
 
 namespace {
-
-template <class T>
-detail::Failure failure_of(Result<T>& result) {
-  return tl::make_unexpected(std::move(result).error());
-}
 
 /// Publishes the rows of the private tail as a partial block.
 Result<void> publish_tail(detail::SessionState& state) {

@@ -18,14 +18,10 @@
 namespace esker {
 
 using detail::fail;
+using detail::failure_of;
 using detail::guarded;
 
 namespace {
-
-template <class T>
-detail::Failure failure_of(Result<T>& result) {
-  return tl::make_unexpected(std::move(result).error());
-}
 
 Result<void> usable(const std::shared_ptr<detail::Core>& core, bool for_writing) {
   if (core == nullptr) return fail(Errc::invalid, "this Store was moved from");

@@ -14,14 +14,10 @@
 namespace esker {
 
 using detail::fail;
+using detail::failure_of;
 using detail::guarded;
 
 namespace {
-
-template <class T>
-detail::Failure failure_of(Result<T>& result) {
-  return tl::make_unexpected(std::move(result).error());
-}
 
 /// Changes only whether the session is kept; tokens that were not saved stay unsaved.
 Result<void> write_kept(detail::SessionState& state, const detail::SessionFiles& files, bool kept,

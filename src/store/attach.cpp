@@ -27,11 +27,6 @@ namespace esker::detail {
 
 namespace {
 
-template <class T>
-Failure failure_of(Result<T>& result) {
-  return tl::make_unexpected(std::move(result).error());
-}
-
 /// Segment files by name: one more than the highest index.
 std::uint32_t segments_on_disk(const Directory& segments, std::uint32_t max_segments) {
   auto names = segments.names();

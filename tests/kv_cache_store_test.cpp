@@ -161,6 +161,16 @@ TEST_CASE("a damaged block stops a load: the positions below it stay, nothing is
   check_rows(cache, first(tokens, shorter.tokens()));
 }
 
+TEST_CASE("a miss loads nothing and leaves what is below its position", "[cache]") {
+  KvCache cache = need(KvCache::in_memory(cache_geometry(), 32));
+  Sequence sequence;
+  need(append(cache, sequence, 20, 1));
+  need(cache.load(Prefix(), 7));
+  CHECK(cache.length() == 7);
+  need(cache.load(Prefix()));
+  CHECK(cache.empty());
+}
+
 TEST_CASE("more tokens than the cache has rows of cannot be saved", "[cache]") {
   const TempDir dir;
   Store store = make_store(dir / "s");

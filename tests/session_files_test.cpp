@@ -17,13 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Session saved_session(Store& store, const std::string& name, const TokenList& tokens) {
-  Session session = need(Session::create(store, name));
-  talk(session, tokens);
-  need(session.save());
-  return session;
-}
-
 /// Appends and saves until it is killed; says how many tokens are saved after each round.
 int talk_until_killed(const Arguments& arguments) {
   Store store = need(Store::open(arguments.at(0)));
@@ -152,30 +145,6 @@ TEST_CASE("a session that was removed under its handle can be kept under another
   CHECK(need(Session::list(store)).size() == 1);
 }
 
-TEST_CASE("a live session stores again what was taken out of the store under it", "[session]") {
-  const TempDir dir;
-  Store store = make_store(dir / "store");
-  for (const bool growing : {false, true}) {
-    const TokenList words = prompt(growing ? 70 : 64, growing ? 5 : 6);
-    Session chat = saved_session(store, growing ? "growing" : "saving", words);
-    talk(chat, prompt(10, 7));
-    const std::uint64_t path = path_of(store, words);
-    need(store.remove(std::vector<std::uint64_t>{path}));
-    CHECK(get(store, words) == 0);
-    if (growing) {
-      Reservation room = need(chat.append(prompt(3, 8)));
-      CHECK(room.missing() == TokenRange{80, 83});
-      room = Reservation();
-      talk(chat, prompt(3, 8));
-    }
-    need(chat.save());
-    CHECK(chat.reusable() == chat.tokens());
-    CHECK(wrong_session(chat).empty());
-    CHECK(get(store, words) == words.size());
-  }
-  CHECK(need(store.verify()).damage.empty());
-}
-
 TEST_CASE("a session with a damaged block is saved with its tokens, and asks for the rows",
           "[session]") {
   const TempDir dir;
@@ -275,71 +244,6 @@ TEST_CASE("a damaged session is reported by name and hides no other", "[session]
   need(Session::remove(store, std::vector<std::string>{listed[0].name}));
   CHECK(need(Session::list(store)).size() == 2);
   CHECK(need(Session::resume(store, "alice")).reusable() == 20);
-}
-
-TEST_CASE("removing a session wipes what only it used", "[session]") {
-  const TempDir dir;
-  Store store = make_store(dir / "store");
-  const TokenList shared = prompt(48, 7);
-  saved_session(store, "alice", fork_at(shared, 48, prompt(40, 8)));
-  saved_session(store, "bob", fork_at(shared, 48, prompt(40, 9)));
-  const TokenList alice = fork_at(shared, 48, prompt(40, 8));
-  const auto secret = Content(alice).rows(store.geometry(), 0, Plane::key, {60, 61});
-  const auto common = Content(alice).rows(store.geometry(), 0, Plane::key, {20, 21});
-  CHECK(files_with(dir / "store", secret) == 1);
-  const Freed planned = need(Session::remove(store, std::vector<std::string>{"alice"}, true));
-  CHECK(planned.blocks == 3);
-  CHECK(planned.shared_blocks == 3);
-  CHECK(need(Session::list(store)).size() == 2);
-  const Freed freed = need(Session::remove(store, std::vector<std::string>{"alice"}));
-  CHECK(freed.blocks == 3);
-  CHECK(freed.shared_blocks == 3);
-  CHECK(freed.paths == 1);
-  CHECK(files_with(dir / "store", secret) == 0);
-  CHECK(files_with(dir / "store", common) == 1);
-  const auto ids = std::as_bytes(Tokens(alice).subspan(60, 8));
-  CHECK(files_with(dir / "store", ids) == 0);
-  CHECK(get(store, alice) == 48);
-  CHECK(need(Session::resume(store, "bob")).reusable() == 88);
-  CHECK(Session::resume(store, "alice").error().code == Errc::missing);
-}
-
-TEST_CASE("removing a session also wipes the turns that it had dropped", "[session]") {
-  const TempDir dir;
-  Store store = make_store(dir / "store");
-  Session chat = saved_session(store, "alice", prompt(64, 30));
-  for (std::uint64_t turn = 0; turn < 5; ++turn) {
-    need(chat.truncate(20));
-    talk(chat, prompt(30, 31 + turn));
-  }
-  need(chat.truncate(16));
-  need(chat.save());
-  Session branch = need(chat.fork("branch"));
-  talk(branch, prompt(40, 40));
-  need(branch.save());
-  CHECK(get(store, prompt(64, 30)) == 64);
-  need(Session::remove(store, std::vector<std::string>{"alice"}));
-  CHECK(get(store, prompt(64, 30)) == 16);
-  CHECK(need(store.paths()).size() == 1);
-  CHECK(branch.reusable() == 56);
-  need(Session::remove(store, std::vector<std::string>{"branch"}));
-  CHECK(need(store.paths()).empty());
-}
-
-TEST_CASE("a branch that another continues keeps its blocks when the longer one goes",
-          "[session]") {
-  const TempDir dir;
-  Store store = make_store(dir / "store");
-  Session shorter = saved_session(store, "shorter", prompt(50, 10));
-  Session longer = need(shorter.fork("longer"));
-  talk(longer, prompt(50, 11));
-  need(longer.save());
-  need(Session::remove(store, std::vector<std::string>{"longer"}));
-  CHECK(need(Session::resume(store, "shorter")).reusable() >= 48);
-  saved_session(store, "other", prompt(20, 12));
-  const std::vector<std::string> names{"other", "nobody"};
-  CHECK(Session::remove(store, names).error().code == Errc::missing);
-  CHECK(need(Session::resume(store, "other")).reusable() == 20);
 }
 
 TEST_CASE("a session is renamed with all that it has", "[session]") {

@@ -12,13 +12,6 @@ using namespace esker::test;
 
 namespace {
 
-Session saved_session(Store& store, const std::string& name, const TokenList& tokens) {
-  Session session = need(Session::create(store, name));
-  talk(session, tokens);
-  need(session.save());
-  return session;
-}
-
 /// Fills the store several times over.
 void flood(Store& store, std::uint64_t seed) {
   const auto rounds = need(store.info()).capacity_bytes / store.geometry().block_bytes();
@@ -194,6 +187,20 @@ TEST_CASE("blocks that stay kept are never without their mark while another sess
   done = true;
   evictor.join();
   CHECK(need(Session::resume(store, "trunk")).reusable() == 48);
+}
+
+TEST_CASE("what a branch saves of its kept parent is kept", "[session][keep]") {
+  const TempDir dir;
+  Store store = make_store(dir / "store", small_geometry(), small_options(2 * mib));
+  {
+    Session kept = saved_session(store, "kept", prompt(40, 93));
+    need(kept.keep());
+    talk(kept, prompt(56, 94));
+    need(kept.fork("branch"));
+  }
+  CHECK(store.stats().blocks_kept == 6);
+  flood(store, 600);
+  CHECK(need(Session::resume(store, "kept")).reusable() == 96);
 }
 
 TEST_CASE("a kept session's last block stays, whoever continues it", "[session][keep]") {

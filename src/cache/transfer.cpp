@@ -26,7 +26,7 @@ std::span<const std::byte> committed(const CacheCore& core, const CachePlane& pl
 
 Result<void> check_prefix(const CacheCore& core, const Prefix& prefix, std::uint32_t from) {
   const std::uint32_t length = core.moment().length;
-  const std::uint32_t most = std::min(length, prefix.tokens());
+  const std::uint32_t most = prefix.empty() ? length : std::min(length, prefix.tokens());
   if (from > most) {
     return fail(Errc::invalid, "load: from is " + number(from) + ", allowed is 0…" + number(most) +
                                    ": the cache has " + number(length) + " positions, the prefix " +
@@ -122,7 +122,7 @@ Result<void> KvCache::load(const Prefix& prefix, std::uint32_t from) noexcept {
     if (auto ok = check_prefix(core, prefix, from); !ok) return ok;
     if (auto ready = core.prepare(prefix.tokens()); !ready) return ready;
     core.drop(from);
-    if (from == prefix.tokens()) return {};
+    if (from >= prefix.tokens()) return {};
     if (auto done = copy_prefix(core, prefix, {from, prefix.tokens()}); !done) {
       core.note_written(prefix.tokens());
       return done;
@@ -148,6 +148,7 @@ Result<Prefix> KvCache::save(Store& store, Tokens tokens,
                                        " tokens, but the cache has committed rows of " +
                                        number(moment.length));
       }
+      room = fail(Errc::io, {});  // lets go of the blocks of an attempt before
       room = store.reserve(tokens, name_space);
       if (!room) return tl::make_unexpected(room.error());
       return write_missing(core, *room);

@@ -91,13 +91,12 @@ Result<std::vector<std::string>> SessionFiles::file_list() const {
   });
 }
 
-bool SessionFiles::is_kept(std::string_view name) const noexcept {
+Result<bool> SessionFiles::is_kept(std::string_view name) const {
   return guarded([&]() -> Result<bool> {
-           const SessionArea area{directory_, place_};
-           auto session = load_session(area, name);
-           return session && session->content.kept;
-         })
-      .value_or(false);
+    auto session = load_session({directory_, place_}, name);
+    if (!session) return tl::make_unexpected(std::move(session).error());
+    return session->content.kept;
+  });
 }
 
 Result<SessionRecord> SessionFiles::read(std::string_view name) const {

@@ -77,8 +77,8 @@ class SessionFiles {
   /// Names of all files, sorted.
   [[nodiscard]] Result<std::vector<std::string>> file_list() const;
   [[nodiscard]] bool has(std::string_view name) const noexcept;
-  /// Whether its file says that a session is kept; false when it cannot be read.
-  [[nodiscard]] bool is_kept(std::string_view name) const noexcept;
+  /// Whether its file says that a session is kept.
+  [[nodiscard]] Result<bool> is_kept(std::string_view name) const;
   /// `Errc::missing`, or `Errc::corrupt` naming file and field.
   [[nodiscard]] Result<SessionRecord> read(std::string_view name) const;
 

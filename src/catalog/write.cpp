@@ -71,8 +71,10 @@ Result<void> remove_parts(const SessionArea& area, std::string_view stem) {
   auto files = area.directory.names(std::string(stem) + ".");
   if (!files) return tl::make_unexpected(std::move(files).error());
   for (const std::string& file : *files) {
-    const SessionFileName::Kind kind = parse_file_name(file).kind;
-    if (kind != SessionFileName::Kind::tokens && kind != SessionFileName::Kind::state) continue;
+    const SessionFileName part = parse_file_name(file);
+    const bool known =
+        part.kind == SessionFileName::Kind::tokens || part.kind == SessionFileName::Kind::state;
+    if (!known || part.stem != stem) continue;
     if (auto done = remove_anything(area, file); !done) return done;
   }
   return {};

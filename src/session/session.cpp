@@ -38,7 +38,7 @@ Result<void> publish_tail(detail::SessionState& state) {
     return {};
   }
   (*body)->publishes_tail = true;
-  auto path = detail::publish(core, **body);
+  auto path = guarded([&] { return detail::publish(core, **body); });
   detail::abandon(core, **body);
   if (!path) return failure_of(path);
   detail::unpin_all(core, **path);
@@ -60,6 +60,26 @@ void note_use(const detail::SessionState& state) {
   if (auto files = detail::session_files(state.core(), false)) files->touch(state.record.name);
 }
 
+/// What others may find of dropped tokens goes when the session goes.
+void remember_dropped(detail::SessionRecord& record, std::uint64_t path) {
+  std::vector<std::uint64_t>& dropped = record.dropped_paths;
+  std::erase(dropped, path);
+  if (dropped.size() == detail::max_dropped_paths) dropped.erase(dropped.begin());
+  dropped.push_back(path);
+}
+
+/// The partial block in which the session ended before may stand beside the longer one that has
+/// taken its place.
+void remember_old_end(detail::SessionState& state, Tokens before) {
+  detail::Core& core = state.core();
+  if (before.size() % core.block_tokens() == 0 || before.size() >= state.sequence->tokens.size()) {
+    return;
+  }
+  const std::string& name_space = state.record.name_space;
+  if (!detail::partial_end_stands(core, before, name_space)) return;
+  remember_dropped(state.record, detail::sequence_hash(core, before, name_space));
+}
+
 /// Marks what was added. Where something that was saved is no longer needed, all marks anew: a part
 /// that was dropped, or a partial block that a longer one has taken the place of.
 void keep_what_is_saved(detail::SessionState& state, Tokens before) {
@@ -72,14 +92,6 @@ void keep_what_is_saved(detail::SessionState& state, Tokens before) {
   } else {
     detail::mark_kept(core);
   }
-}
-
-/// What others may find of dropped tokens goes when the session goes.
-void remember_dropped(detail::SessionRecord& record, std::uint64_t path) {
-  std::vector<std::uint64_t>& dropped = record.dropped_paths;
-  std::erase(dropped, path);
-  if (dropped.size() == detail::max_dropped_paths) dropped.erase(dropped.begin());
-  dropped.push_back(path);
 }
 
 /// A kept session grows only as far as all of it can be kept.
@@ -167,10 +179,11 @@ Result<void> Session::save() {
     auto now = detail::read_own(locked->files, *state_);
     // A file that was damaged meanwhile is replaced by what we know.
     if (!now && now.error().code != Errc::corrupt) return failure_of(now);
+    const Tokens before = now ? Tokens(now->tokens) : Tokens{};
+    remember_old_end(*state_, before);
     const detail::SessionRecord record = state_->record_to_write();
-    if (auto written = locked->files.write(record); !written) return written;
-    state_->record.revision = record.revision;
-    if (record.kept) keep_what_is_saved(*state_, now ? Tokens(now->tokens) : Tokens{});
+    if (auto done = detail::write_own(locked->files, *state_, record); !done) return done;
+    if (record.kept) keep_what_is_saved(*state_, before);
     return {};
   });
 }
@@ -213,17 +226,19 @@ Result<Runs> Session::view(std::uint32_t layer, Plane plane, TokenRange range) c
 }
 
 Result<void> Session::set(std::string_view key, std::string_view value) {
-  if (auto ok = detail::ready_to_look(state_); !ok) return ok;
-  SessionMetadata changed = state_->record.metadata;
-  if (value.empty()) {
-    changed.erase(std::string(key));
-  } else {
-    changed.insert_or_assign(std::string(key), std::string(value));
-  }
-  if (key.empty()) return fail(Errc::invalid, "metadata: a key must not be empty");
-  if (auto ok = detail::check_metadata(changed); !ok) return ok;
-  state_->record.metadata = std::move(changed);
-  return {};
+  return guarded([&]() -> Result<void> {
+    if (auto ok = detail::ready_to_look(state_); !ok) return ok;
+    if (key.empty()) return fail(Errc::invalid, "metadata: a key must not be empty");
+    SessionMetadata changed = state_->record.metadata;
+    if (value.empty()) {
+      changed.erase(std::string(key));
+    } else {
+      changed.insert_or_assign(std::string(key), std::string(value));
+    }
+    if (auto ok = detail::check_metadata(changed); !ok) return ok;
+    state_->record.metadata = std::move(changed);
+    return {};
+  });
 }
 
 void Session::set_priority(std::int32_t priority) noexcept {

@@ -89,8 +89,8 @@ Result<void> write_branch(const detail::SessionFiles& files, detail::SessionStat
       // So that all branches share the tokens that were not saved yet.
       filed->tokens = child.tokens;
       ++filed->revision;
-      if (auto done = files.write(*filed); !done) return done;
-      parent.record.revision = filed->revision;
+      if (auto done = detail::write_own(files, parent, *filed); !done) return done;
+      if (filed->kept) detail::mark_kept(parent.core());
     }
     return files.write_fork(parent.record.name, child);
   }
@@ -187,36 +187,63 @@ Result<SessionInfo> Session::describe(const Store& store, std::string_view name)
   });
 }
 
+namespace {
+
+/// The sessions that go, and those that stay. One that cannot be read just now stops it all: its
+/// blocks would be taken from it, or forgotten.
+Result<void> sort_out(const detail::SessionFiles& files, std::span<const std::string> names,
+                      std::vector<detail::SessionRecord>& gone,
+                      std::vector<detail::SessionRecord>& staying) {
+  auto all = files.names();
+  if (!all) return failure_of(all);
+  for (const std::string& name : *all) {
+    const bool named = std::find(names.begin(), names.end(), name) != names.end();
+    auto record = files.read(name);
+    if (!record) {
+      // Nobody can resume a damaged one, but a newer Esker can read a session of a newer format.
+      const bool newer = record.error().code == Errc::incompatible && !named;
+      if (newer || !detail::lasting(record.error())) return failure_of(record);
+      continue;
+    }
+    (named ? gone : staying).push_back(std::move(*record));
+  }
+  return {};
+}
+
+Result<Freed> remove_sessions(detail::Core& core, const detail::SessionFiles& files,
+                              std::span<const std::string> names, bool dry_run) {
+  for (const std::string& name : names) {
+    if (!listed(files, name)) return no_session(core, name);
+  }
+  std::vector<detail::SessionRecord> gone;
+  std::vector<detail::SessionRecord> staying;
+  if (auto sorted = sort_out(files, names, gone, staying); !sorted) return failure_of(sorted);
+  auto freed = detail::remove_sequences(core, gone, staying, dry_run);
+  const std::set<std::string> distinct(names.begin(), names.end());
+  if (freed) freed->paths = distinct.size();
+  if (!freed || dry_run) return freed;
+  for (const std::string& name : distinct) {
+    if (auto done = files.remove(name); !done) return failure_of(done);
+  }
+  files.sweep();
+  detail::mark_kept(core);
+  return freed;
+}
+
+}  // namespace
+
 Result<Freed> Session::remove(Store& store, std::span<const std::string> names, bool dry_run) {
   return guarded([&]() -> Result<Freed> {
     if (auto ok = usable(store.core_, !dry_run); !ok) return failure_of(ok);
     detail::Core& core = *store.core_;
+    if (dry_run) {
+      auto files = detail::session_files(core, false);
+      if (!files) return failure_of(files);
+      return remove_sessions(core, *files, names, true);
+    }
     auto locked = detail::lock_session_files(core);
     if (!locked) return failure_of(locked);
-    const detail::SessionFiles& files = locked->files;
-    auto all = files.names();
-    if (!all) return failure_of(all);
-    std::vector<detail::SessionRecord> gone;
-    std::vector<detail::SessionRecord> staying;
-    for (const std::string& name : names) {
-      if (!listed(files, name)) return no_session(core, name);
-    }
-    for (const std::string& name : *all) {
-      auto record = files.read(name);
-      if (!record) continue;
-      const bool named = std::find(names.begin(), names.end(), name) != names.end();
-      (named ? gone : staying).push_back(std::move(*record));
-    }
-    auto freed = detail::remove_sequences(core, gone, staying, dry_run);
-    if (!freed || dry_run) return freed;
-    files.sweep();
-    const std::set<std::string> distinct(names.begin(), names.end());
-    for (const std::string& name : distinct) {
-      if (auto done = files.remove(name); !done) return failure_of(done);
-    }
-    detail::mark_kept(core);
-    freed->paths = distinct.size();
-    return freed;
+    return remove_sessions(core, locked->files, names, false);
   });
 }
 

@@ -27,8 +27,7 @@ Result<void> write_kept(detail::SessionState& state, const detail::SessionFiles&
   filed->kept = kept;
   filed->keep_max_bytes = max_bytes;
   ++filed->revision;
-  if (auto done = files.write(*filed); !done) return done;
-  state.record.revision = filed->revision;
+  if (auto done = detail::write_own(files, state, *filed); !done) return done;
   state.record.kept = kept;
   state.record.keep_max_bytes = max_bytes;
   return {};

@@ -103,6 +103,19 @@ Result<SessionRecord> read_own(const SessionFiles& files, const SessionState& st
   return now;
 }
 
+Result<void> write_own(const SessionFiles& files, SessionState& state,
+                       const SessionRecord& record) {
+  auto written = files.write(record);
+  if (!written) {
+    const auto now = files.read(record.name);
+    const bool in_place =
+        now && now->revision == record.revision && now->created_unix_ns == record.created_unix_ns;
+    if (!in_place) return written;
+  }
+  state.record.revision = record.revision;
+  return written;
+}
+
 SessionInfo info_of(const SessionRecord& record) {
   SessionInfo info;
   info.name = record.name;

@@ -46,6 +46,11 @@ struct LockedFiles {
 /// handle has saved it since, `Errc::missing` when it was removed.
 [[nodiscard]] Result<SessionRecord> read_own(const SessionFiles& files, const SessionState& state);
 
+/// Writes the state's session; the state is then at that revision, also if only the last step
+/// failed, which makes it durable.
+[[nodiscard]] Result<void> write_own(const SessionFiles& files, SessionState& state,
+                                     const SessionRecord& record);
+
 /// Everything known of a session by its files; a damaged one is described as such.
 [[nodiscard]] SessionInfo describe_session(Core& core, const SessionFiles& files,
                                            const std::string& name,

@@ -7,9 +7,11 @@
 #include "store/evict.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <tuple>
 
+#include "store/kept.hpp"
 #include "store/retire.hpp"
 
 namespace esker::detail {
@@ -58,14 +60,21 @@ std::uint32_t retire_first(Core& core, std::vector<Victim>& candidates, std::siz
   std::uint32_t retired = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const Victim& victim = candidates[i];
-    if (pinned_by_anyone(core, victim.block)) continue;
-    if (retire(core, victim.block, {victim.generation, BlockState::ready, 0})) ++retired;
+    if (evict_one(core, victim)) ++retired;
   }
   core.count(Counter::evicted_blocks, retired);
   return retired;
 }
 
 }  // namespace
+
+bool evict_one(Core& core, const Victim& victim) noexcept {
+  if (pinned_by_anyone(core, victim.block)) return false;
+  // Whoever keeps a block marks it before it lets go of its pin.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (is_kept(core, victim.block)) return false;
+  return retire(core, victim.block, {victim.generation, BlockState::ready, 0});
+}
 
 std::vector<Victim> victims(Core& core) {
   std::vector<Victim> found;

@@ -18,6 +18,9 @@ struct Victim {
 /// front: the least recently used, among equals the deeper, so that a leaf goes before its parent.
 [[nodiscard]] std::vector<Victim> victims(Core& core);
 
+/// Retires a victim, unless somebody pins or keeps it by now.
+[[nodiscard]] bool evict_one(Core& core, const Victim& victim) noexcept;
+
 /// Makes room for at least `wanted` blocks, if so many can go; frees 1/64 of the store at once.
 /// Returns the blocks that became FREE.
 std::uint32_t evict_for(Core& core, std::uint32_t wanted) noexcept;

@@ -16,9 +16,7 @@ Freed evict_first(Core& core, const std::vector<Victim>& victims, std::size_t co
   Freed freed;
   for (std::size_t i = 0; i < count; ++i) {
     const Victim& victim = victims[i];
-    if (dry_run || retire(core, victim.block, {victim.generation, BlockState::ready, 0})) {
-      ++freed.blocks;
-    }
+    if (dry_run || evict_one(core, victim)) ++freed.blocks;
   }
   freed.reusable_bytes = freed.blocks * core.superblock.geometry.block_bytes();
   if (dry_run) return freed;

@@ -70,7 +70,7 @@ std::uint32_t kept_tokens(const Core& core, const PrefixBody& path) noexcept {
 }
 
 void mark_kept(Core& core) {
-  std::vector<SessionRecord> records = readable_sessions(core, true);
+  auto [records, complete] = readable_sessions(core, true);
   const std::uint64_t now = unix_ns();
   std::erase_if(records,
                 [&](const SessionRecord& record) { return !record.kept || record.expired(now); });
@@ -86,6 +86,7 @@ void mark_kept(Core& core) {
   std::unordered_set<std::uint32_t> kept;
   for (const SessionRecord& record : records) {
     const PinnedPath path(core, record.tokens, record.name_space);
+    complete = complete && path.complete();
     if (!path) continue;
     for (const PinnedBlock& pinned : path->blocks) {
       if (kept.contains(pinned.block)) continue;
@@ -94,8 +95,9 @@ void mark_kept(Core& core) {
       kept.insert(pinned.block);
     }
   }
-  // Last, so that no block that stays kept is without its mark in between.
-  for (std::uint32_t block = 0; block < core.known_blocks(); ++block) {
+  // Last, so that no block that stays kept is without its mark in between; and not at all when
+  // there may be sessions that we do not know of.
+  for (std::uint32_t block = 0; complete && block < core.known_blocks(); ++block) {
     if (is_kept(core, block) && !kept.contains(block)) {
       core.control.touch(block).fetch_and(~TouchWord::kept_bit, std::memory_order_relaxed);
     }

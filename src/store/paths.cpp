@@ -57,7 +57,7 @@ PathInfo describe(const Core& core, const std::vector<ScannedBlock>& blocks, std
 /// Per scanned block the sessions whose stored part ends there.
 std::unordered_map<std::uint32_t, std::vector<std::string>> session_ends(Core& core) {
   std::unordered_map<std::uint32_t, std::vector<std::string>> ends;
-  for (SessionRecord& record : readable_sessions(core)) {
+  for (SessionRecord& record : readable_sessions(core).records) {
     const PinnedPath path(core, record.tokens, record.name_space);
     if (path) ends[path->blocks.back().block].push_back(std::move(record.name));
   }

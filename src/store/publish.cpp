@@ -245,8 +245,6 @@ Result<PrefixBody*> publish(Core& core, ReservationBody& body) {
   if (auto whole = refuse_holes(core, body); !whole) {
     return tl::make_unexpected(std::move(whole).error());
   }
-  PrefixBody* out = core.bodies.take();
-  if (out == nullptr) return fail(Errc::no_memory, "publish: out of memory");
   // Room for everything first: once blocks are published nothing may fail for want of memory.
   const std::size_t most =
       std::max(body.keys.size(), body.path.blocks.size() + body.blocks.size() + 1);
@@ -254,6 +252,8 @@ Result<PrefixBody*> publish(Core& core, ReservationBody& body) {
   body.path.blocks.reserve(most);
   body.path.checked.reserve(div_ceil(most * planes, 64));
   Publisher publisher(core, body);
+  PrefixBody* out = core.bodies.take();
+  if (out == nullptr) return fail(Errc::no_memory, "publish: out of memory");
   auto done = publisher.run();
   if (!done) {
     core.bodies.give(out);

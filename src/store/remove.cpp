@@ -74,12 +74,20 @@ std::uint64_t mark_held(const Core& core, const std::vector<ScannedBlock>& remov
   return held;
 }
 
+enum class End : std::uint8_t {
+  any,    ///< also a block that only begins with the last tokens
+  exact,  ///< the last block must end where the sequence ends
+};
+
 /// Marks the scanned blocks that a stored sequence passes through.
 void mark_path(Core& core, const std::unordered_map<std::uint32_t, std::size_t>& entries,
-               const SessionRecord& record, std::vector<bool>& marks) {
+               const SessionRecord& record, End end, std::vector<bool>& marks) {
   const PinnedPath path(core, record.tokens, record.name_space);
   if (!path) return;
-  for (const PinnedBlock& pinned : path->blocks) {
+  for (std::size_t i = 0; i < path->blocks.size(); ++i) {
+    const PinnedBlock& pinned = path->blocks[i];
+    const auto* header = reinterpret_cast<const BlockHeader*>(core.segments.header(pinned.block));
+    if (end == End::exact && header->tokens != path->tokens_in(i)) continue;
     const auto entry = entries.find(pinned.block);
     if (entry != entries.end()) marks[entry->second] = true;
   }
@@ -147,10 +155,10 @@ Result<Freed> remove_sequences(Core& core, std::span<const SessionRecord> gone,
   std::unordered_map<std::uint32_t, std::size_t> entries;
   for (std::size_t i = 0; i < blocks.size(); ++i) entries.emplace(blocks[i].block, i);
   for (const SessionRecord& record : gone) {
-    mark_path(core, entries, record, wanted);
+    mark_path(core, entries, record, End::exact, wanted);
     for (const std::uint64_t path : record.dropped_paths) mark_upwards(blocks, path, wanted);
   }
-  for (const SessionRecord& record : staying) mark_path(core, entries, record, used);
+  for (const SessionRecord& record : staying) mark_path(core, entries, record, End::any, used);
   std::vector<bool> doomed(blocks.size());
   std::uint64_t shared = 0;
   std::vector<std::uint32_t> left(blocks.size());

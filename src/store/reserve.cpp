@@ -36,6 +36,8 @@ Result<void> take_blocks(Core& core, ReservationBody& body) {
   const std::uint32_t carried = body.carried_rows > 0 ? 1 : 0;
   std::uint32_t after = whole == 0 ? UINT32_MAX : body.path.blocks.back().block;
   if (carried > 0) after = body.blocks.back().block;
+  // Nothing may throw between taking blocks and noting them.
+  body.blocks.reserve(std::min(wanted, core.superblock.max_blocks() + 1));
   auto blocks = allocate(core, wanted - carried, after);
   if (!blocks) return tl::make_unexpected(std::move(blocks).error());
   body.blocks.insert(body.blocks.end(), blocks->begin(), blocks->end());

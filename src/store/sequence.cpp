@@ -106,7 +106,8 @@ Result<void> copy_tail(const Sequence& from, Sequence& to) {
   auto blocks = allocate(core, 1, from.tail.block);
   if (!blocks) return tl::make_unexpected(std::move(blocks).error());
   if (blocks->empty()) return {};
-  const PinnedBlock& block = blocks->front();
+  const PinnedBlock block = blocks->front();
+  to.tail = block;  // given back by whoever lets go of `to`
   const SegmentLayout& layout = core.segments.layout();
   const Segment* segment = core.segments.segment_of(block.block);
   for (std::size_t plane = 0; plane < layout.planes().size(); ++plane) {
@@ -114,11 +115,10 @@ Result<void> copy_tail(const Sequence& from, Sequence& to) {
     const std::uint64_t offset = layout.row_offset(plane, core.segments.local(block.block), 0);
     const std::byte* rows = core.segments.rows(from.tail.block, plane);
     if (auto done = segment->file.write_at(offset, {rows, bytes}); !done) {
-      abandon(core, *blocks);
+      to.drop_tail();
       return done;
     }
   }
-  to.tail = block;
   to.tail_rows = from.tail_rows;
   return {};
 }

@@ -12,9 +12,8 @@ PinnedPath::PinnedPath(Core& core, Tokens tokens, std::string_view name_space) n
   if (body_ == nullptr || name_space.size() > max_namespace_bytes) return;
   Walk walked;
   if (!walk(core_, tokens, name_space, *body_, walked)) return;
-  if (!walked.partial.found) return;
-  // Without memory for one more block the path just ends before it.
-  static_cast<void>(append(core_, *body_, walked.partial.found, walked.partial.common));
+  complete_ =
+      !walked.partial.found || append(core_, *body_, walked.partial.found, walked.partial.common);
 }
 
 PinnedPath::~PinnedPath() {
@@ -29,17 +28,52 @@ Result<SessionFiles> session_files(const Core& core, bool create) {
                             create);
 }
 
-std::vector<SessionRecord> readable_sessions(const Core& core, bool only_kept) {
-  std::vector<SessionRecord> records;
+bool lasting(const Error& error) noexcept {
+  return error.code == Errc::missing || error.code == Errc::corrupt ||
+         error.code == Errc::incompatible;
+}
+
+ReadableSessions readable_sessions(const Core& core, bool only_kept) {
+  ReadableSessions found;
   auto files = session_files(core, false);
-  if (!files) return records;
-  auto names = files->names();
-  if (!names) return records;
-  for (const std::string& name : *names) {
-    if (only_kept && !files->is_kept(name)) continue;
-    if (auto record = files->read(name)) records.push_back(std::move(*record));
+  auto names = files ? files->names() : Result<std::vector<std::string>>{};
+  if (!files || !names) {
+    found.complete = false;
+    return found;
   }
-  return records;
+  for (const std::string& name : *names) {
+    auto wanted = only_kept ? files->is_kept(name) : Result<bool>(true);
+    if (wanted && !*wanted) continue;
+    auto record = wanted ? files->read(name) : tl::make_unexpected(wanted.error());
+    if (record) {
+      found.records.push_back(std::move(*record));
+    } else if (!lasting(record.error())) {
+      found.complete = false;
+    }
+  }
+  return found;
+}
+
+bool partial_end_stands(Core& core, Tokens tokens, std::string_view name_space) noexcept {
+  PrefixBody* body = core.bodies.take();
+  if (body == nullptr) return false;
+  bool stands = false;
+  Walk walked;
+  if (walk(core, tokens, name_space, *body, walked)) {
+    if (walked.partial.found) core.pins.unpin(walked.partial.found.pinned.block);
+    const std::size_t whole = body->blocks.size() * std::size_t{core.block_tokens()};
+    const Tokens rest = tokens.subspan(whole);
+    if (!rest.empty() && rest.size() < core.block_tokens()) {
+      const auto label = label_of(rest);
+      const std::uint64_t hash = chain::extend(walked.position.hash, label);
+      const Found end = find_label(core, walked.position, hash, label, BlockKind::tokens);
+      stands = static_cast<bool>(end);
+      if (stands) core.pins.unpin(end.pinned.block);
+    }
+  }
+  unpin_all(core, *body);
+  core.bodies.give(body);
+  return stands;
 }
 
 std::uint64_t sequence_hash(const Core& core, Tokens tokens, std::string_view name_space) noexcept {

@@ -21,6 +21,13 @@ void talk(Session& session, Tokens tokens, Namespace name_space) {
   static_cast<void>(need(try_say(session, tokens, name_space)));
 }
 
+Session saved_session(Store& store, const std::string& name, const TokenList& tokens) {
+  Session session = need(Session::create(store, name));
+  talk(session, tokens);
+  need(session.save());
+  return session;
+}
+
 std::string wrong_session(const Session& session, Namespace name_space) {
   const Content content(session.token_ids(), name_space);
   std::string bad;

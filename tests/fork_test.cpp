@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "support/disk.hpp"
+#include "support/in_fork.hpp"
 #include "support/process.hpp"
 #include "support/stores.hpp"
 #include "support/temp_dir.hpp"
@@ -17,25 +18,6 @@ using namespace esker;
 using namespace esker::test;
 
 namespace {
-
-/// Runs `body` in a forked child; its return value is the exit status, 128 + N a signal.
-template <class Body>
-int in_fork(Body&& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGTERM}) std::signal(signal, SIG_DFL);
-    int status = 99;
-    try {
-      status = body();
-    } catch (...) {
-      status = 98;
-    }
-    ::_exit(status);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 void crowd(Store& store) {
   for (std::uint64_t seed = 100; seed < 160; ++seed) need(try_put(store, prompt(160, seed)));

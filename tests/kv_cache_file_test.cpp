@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "support/disk.hpp"
+#include "support/in_fork.hpp"
 #include "support/process.hpp"
 #include "support/sequence.hpp"
 #include "support/stores.hpp"
@@ -72,24 +73,6 @@ int cache_without_descriptors(const Arguments& arguments) {
   return 0;
 }
 const RoleName without_descriptors_role("cache_without_descriptors", &cache_without_descriptors);
-
-template <class Body>
-int in_fork(Body&& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGTERM}) std::signal(signal, SIG_DFL);
-    int status = 99;
-    try {
-      status = body();
-    } catch (...) {
-      status = 98;
-    }
-    ::_exit(status);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 }  // namespace
 

@@ -95,6 +95,8 @@ class ModelId {
   }
   /// The keys whose values differ, or that only one side has; sorted.
   [[nodiscard]] std::vector<std::string> differing_keys(const ModelId& other) const;
+  /// Those keys with both values, or "" when both are equal.
+  [[nodiscard]] std::string difference(const ModelId& other) const;
 
   friend bool operator==(const ModelId&, const ModelId&) = default;
 

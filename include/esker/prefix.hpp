@@ -135,7 +135,6 @@ class Prefix {
  private:
   friend class Store;
   friend class Reservation;
-  friend class Session;
   friend struct detail::Sequence;
   Prefix(std::shared_ptr<detail::Core> core, detail::PrefixBody* body) noexcept;
   void release() noexcept;

@@ -113,7 +113,6 @@ class Store {
   [[nodiscard]] Result<std::vector<PathInfo>> paths() const;
 
  private:
-  friend class KvCache;
   friend class Session;
   explicit Store(std::shared_ptr<detail::Core> core) noexcept;
   std::shared_ptr<detail::Core> core_;

@@ -93,4 +93,13 @@ std::vector<std::string> ModelId::differing_keys(const ModelId& other) const {
   return keys;
 }
 
+std::string ModelId::difference(const ModelId& other) const {
+  std::string named;
+  for (const std::string& key : differing_keys(other)) {
+    named.append(named.empty() ? "" : "; ").append(key).append(": \"").append(get(key));
+    named.append("\" and \"").append(other.get(key)).append("\"");
+  }
+  return named;
+}
+
 }  // namespace esker

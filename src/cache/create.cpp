@@ -96,7 +96,7 @@ Result<std::unique_ptr<CacheFile>> CacheFile::create(const std::string& path, Ca
   auto place = place_of(path, options);
   if (!place) return tl::make_unexpected(std::move(place).error());
   if (place->directory.has(place->name)) return there_already(path);
-  auto fork_guard = make_fork_guard();
+  auto fork_guard = ZeroMemory::allocate_wiped_on_fork();
   if (!fork_guard) return tl::make_unexpected(std::move(fork_guard).error());
   auto made = make_file(*place, path);
   if (!made) return tl::make_unexpected(std::move(made).error());

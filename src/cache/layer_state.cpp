@@ -61,7 +61,6 @@ Result<void> LayerState::take_memory() {
   auto guard = ZeroMemory::allocate_wiped_on_fork();
   if (!guard) return tl::make_unexpected(std::move(guard).error());
   fork_guard_ = std::move(*guard);
-  fork_guard_.data()[0] = std::byte{1};
   // At most 2^32 rows of 2^24 bytes: no sum can overflow.
   const std::uint64_t plane_bytes =
       align_up(std::uint64_t{shape_.max_tokens} * row_bytes_, page_bytes);

@@ -33,12 +33,8 @@ auto with_cache(const std::unique_ptr<CacheCore>& core, bool for_writing, F&& ru
                                                      const ModelId& model) {
   if (std::string rows = core.geometry().row_difference(geometry); !rows.empty()) return rows;
   if (core.model().unnamed() || model.unnamed()) return {};
-  std::string named;
-  for (const std::string& key : core.model().differing_keys(model)) {
-    named.append(named.empty() ? "model, " : "; ").append(key).append(": \"");
-    named.append(core.model().get(key)).append("\" and \"").append(model.get(key)).append("\"");
-  }
-  return named;
+  const std::string named = core.model().difference(model);
+  return named.empty() ? named : "model, " + named;
 }
 
 }  // namespace esker::detail

@@ -32,11 +32,7 @@ Result<CacheHeader> read_header(const File& file) {
 
 Result<void> check_model(const CacheHeader& header, const ModelId& model, const std::string& path) {
   if (model.unnamed()) return {};
-  std::string named;
-  for (const std::string& key : header.model.differing_keys(model)) {
-    named.append(named.empty() ? "" : "; ").append(key).append(": \"");
-    named.append(header.model.get(key)).append("\" and \"").append(model.get(key)).append("\"");
-  }
+  const std::string named = header.model.difference(model);
   if (named.empty()) return {};
   return fail(Errc::incompatible, path + ": the cache belongs to another model, " + named +
                                       " (the cache's first); use a cache of its own");
@@ -89,7 +85,7 @@ Result<std::unique_ptr<CacheFile>> CacheFile::open(const std::string& path,
   const bool writing = options.access == CacheAccess::write;
   auto place = place_of(path, options);
   if (!place) return tl::make_unexpected(std::move(place).error());
-  auto fork_guard = make_fork_guard();
+  auto fork_guard = ZeroMemory::allocate_wiped_on_fork();
   if (!fork_guard) return tl::make_unexpected(std::move(fork_guard).error());
   std::optional<LockFile> lock;
   File reading;

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "region/file_system.hpp"
+#include "sync/lock.hpp"
 
 namespace esker::detail {
 
@@ -109,21 +110,10 @@ Result<std::uint64_t> identity_of(const File& file, const CacheHeader& header) {
   return identity == 0 ? 1 : identity;
 }
 
-Result<ZeroMemory> make_fork_guard() {
-  auto guard = ZeroMemory::allocate_wiped_on_fork();
-  if (guard) *guard->data() = std::byte{1};
-  return guard;
-}
-
 Result<void> check_lock_is_kept(const Place& place, const std::string& path) {
   auto file = open_cache_file(place, O_RDONLY);
   if (!file) return tl::make_unexpected(std::move(file).error());
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<off_t>(cache_writer_byte);
-  lock.l_len = 1;
-  if (fcntl(file->fd(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK) return {};
+  if (bytes_held_by_others(file->fd(), cache_writer_byte, 1)) return {};
   return fail(Errc::io,
               path +
                   ": this file system drops a lock when its descriptor is closed although "

@@ -30,9 +30,6 @@ struct Place {
 /// Names this very file in this very boot: a copy, and the same file after a reboot, have another.
 [[nodiscard]] Result<std::uint64_t> identity_of(const File& file, const CacheHeader& header);
 
-/// One byte 1, which is 0 in a child after fork.
-[[nodiscard]] Result<ZeroMemory> make_fork_guard();
-
 /// To be asked once no descriptor refers to the lock any more.
 [[nodiscard]] Result<void> check_lock_is_kept(const Place& place, const std::string& path);
 

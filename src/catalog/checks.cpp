@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "catalog/area.hpp"
+#include "catalog/file_names.hpp"
 #include "format/session_file.hpp"
 
 namespace esker::detail {
@@ -37,10 +38,7 @@ Result<void> check_session_name(std::string_view name) {
 }
 
 Result<void> check_attachment_label(std::string_view label) {
-  const bool letters = std::all_of(label.begin(), label.end(), [](char letter) {
-    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') ||
-           (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
-  });
+  const bool letters = std::all_of(label.begin(), label.end(), is_plain_letter);
   if (!label.empty() && label.size() <= max_attachment_label_bytes && letters) return {};
   return fail(Errc::invalid, "the label of an attachment, " + shown(label) + ", has " +
                                  std::to_string(label.size()) + " bytes" +

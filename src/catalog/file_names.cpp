@@ -15,11 +15,6 @@ namespace {
 
 constexpr std::size_t suffix_digits = 16;
 
-bool is_plain(char letter) noexcept {
-  return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') ||
-         (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
-}
-
 void append_escaped(std::string& out, char letter) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   const auto byte = static_cast<std::uint8_t>(letter);
@@ -46,11 +41,16 @@ std::optional<std::uint64_t> read_suffix(std::string_view text) noexcept {
 
 }  // namespace
 
+bool is_plain_letter(char letter) noexcept {
+  return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') ||
+         (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
+}
+
 std::string encode_session_name(std::string_view name) {
   std::string stem;
   stem.reserve(name.size());
   for (const char letter : name) {
-    if (is_plain(letter)) {
+    if (is_plain_letter(letter)) {
       stem += letter;
     } else {
       append_escaped(stem, letter);

@@ -7,6 +7,9 @@
 
 namespace esker::detail {
 
+/// One of A-Z a-z 0-9 _ -: stands in file names as it is.
+[[nodiscard]] bool is_plain_letter(char letter) noexcept;
+
 /// Percent-encoding of a name: what is not A-Z a-z 0-9 _ - becomes %XX, so that no '.' and no '/'
 /// is left in it.
 [[nodiscard]] std::string encode_session_name(std::string_view name);

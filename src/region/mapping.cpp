@@ -101,6 +101,7 @@ Result<ZeroMemory> ZeroMemory::allocate_wiped_on_fork() {
   if (madvise(memory->data_, memory->size_, MADV_WIPEONFORK) != 0) {
     return fail_os("memory", "madvise(MADV_WIPEONFORK)", errno);
   }
+  *memory->data_ = std::byte{1};
   return memory;
 }
 

@@ -47,7 +47,7 @@ class ZeroMemory {
   ~ZeroMemory();
 
   [[nodiscard]] static Result<ZeroMemory> allocate(std::size_t bytes);
-  /// One page that reads as zero in a child after fork.
+  /// One page whose first byte is 1, and 0 in a child after fork.
   [[nodiscard]] static Result<ZeroMemory> allocate_wiped_on_fork();
 
   [[nodiscard]] std::byte* data() const noexcept { return data_; }

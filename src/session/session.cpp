@@ -22,11 +22,22 @@ using detail::guarded;
 
 namespace {
 
+/// A file that was damaged meanwhile is ours to replace.
+Result<void> still_ours(const detail::SessionState& state) {
+  auto files = detail::session_files(state.core(), false);
+  if (!files) return failure_of(files);
+  auto now = detail::read_own(*files, state);
+  if (!now && now.error().code != Errc::corrupt) return failure_of(now);
+  return {};
+}
+
 /// Publishes the rows of the private tail as a partial block.
 Result<void> publish_tail(detail::SessionState& state) {
   detail::Core& core = state.core();
   const std::shared_ptr<detail::Sequence>& sequence = state.sequence;
   if (sequence->tail_rows == 0) return {};
+  // Asked without the lock: a session that was removed publishes nothing any more.
+  if (auto ours = still_ours(state); !ours) return ours;
   auto body = detail::reserve_for(sequence, sequence->tokens);
   if (!body) return failure_of(body);
   if ((*body)->missing_begin < sequence->tokens.size()) {
@@ -43,15 +54,6 @@ Result<void> publish_tail(detail::SessionState& state) {
   if (!path) return failure_of(path);
   detail::unpin_all(core, **path);
   core.bodies.give(*path);
-  return {};
-}
-
-/// A file that was damaged meanwhile is ours to replace.
-Result<void> still_ours(const detail::SessionState& state) {
-  auto files = detail::session_files(state.core(), false);
-  if (!files) return failure_of(files);
-  auto now = detail::read_own(*files, state);
-  if (!now && now.error().code != Errc::corrupt) return failure_of(now);
   return {};
 }
 
@@ -171,8 +173,6 @@ Result<void> Session::truncate(std::uint32_t tokens) {
 Result<void> Session::save() {
   return guarded([&]() -> Result<void> {
     if (auto ok = detail::ready_to_change(state_); !ok) return ok;
-    // First without the lock: a session that was removed publishes nothing any more.
-    if (auto ours = still_ours(*state_); !ours) return ours;
     if (auto published = publish_tail(*state_); !published) return published;
     auto locked = detail::lock_session_files(state_->core());
     if (!locked) return failure_of(locked);

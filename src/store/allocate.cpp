@@ -262,12 +262,13 @@ Result<void> wipe_free(Core& core, Wipe which) {
   return {};
 }
 
+bool abandon(Core& core, const PinnedBlock& block) noexcept {
+  core.pins.unpin(block.block);
+  return transition::abort(core.control.word(block.block), block.generation, core.me());
+}
+
 void abandon(Core& core, std::vector<PinnedBlock>& blocks) noexcept {
-  for (const PinnedBlock& block : blocks) {
-    core.pins.unpin(block.block);
-    static_cast<void>(
-        transition::abort(core.control.word(block.block), block.generation, core.me()));
-  }
+  for (const PinnedBlock& block : blocks) abandon(core, block);
   blocks.clear();
 }
 

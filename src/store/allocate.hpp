@@ -35,6 +35,8 @@ enum class Wipe : std::uint8_t {
 /// Punches FREE blocks of the whole store, a few at a time so that others find room meanwhile.
 [[nodiscard]] Result<void> wipe_free(Core& core, Wipe which);
 
+/// Gives a reserved block back. False: it was no longer reserved.
+bool abandon(Core& core, const PinnedBlock& block) noexcept;
 /// Gives reserved blocks back.
 void abandon(Core& core, std::vector<PinnedBlock>& blocks) noexcept;
 

@@ -48,7 +48,6 @@ Result<void> Core::prepare() {
   auto guard = ZeroMemory::allocate_wiped_on_fork();
   if (!guard) return tl::make_unexpected(std::move(guard).error());
   fork_guard_ = std::move(*guard);
-  *reinterpret_cast<std::uint8_t*>(fork_guard_.data()) = 1;
   auto memory = ZeroMemory::allocate(std::size_t{3} * superblock.max_blocks() * 4);
   if (!memory) return tl::make_unexpected(std::move(memory).error());
   per_block_ = std::move(*memory);

@@ -39,14 +39,6 @@ PrefixBody* miss(Core& core, PrefixBody* body, bool degraded) noexcept {
   return nullptr;
 }
 
-/// Walks and pins; false when memory ran out.
-bool pin_path(Core& core, Tokens tokens, std::string_view name_space, PrefixBody& body) noexcept {
-  Walk walked;
-  if (!walk(core, tokens, name_space, body, walked)) return false;
-  if (!walked.partial.found) return true;
-  return append(core, body, walked.partial.found, walked.partial.common);
-}
-
 }  // namespace
 
 Result<void> check_namespace(std::string_view name_space) {
@@ -61,7 +53,7 @@ PrefixBody* lookup(Core& core, Tokens tokens, std::string_view name_space) noexc
   core.count(Counter::lookup_tokens, tokens.size());
   PrefixBody* body = core.bodies.take();
   if (body == nullptr || name_space.size() > max_namespace_bytes || tokens.size() > INT32_MAX ||
-      !pin_path(core, tokens, name_space, *body)) {
+      !pin_stored(core, tokens, name_space, *body)) {
     return miss(core, body, true);
   }
   try {
@@ -80,7 +72,7 @@ std::uint32_t match(Core& core, Tokens tokens, std::string_view name_space) noex
   if (body == nullptr) return 0;
   std::uint32_t found = 0;
   if (name_space.size() <= max_namespace_bytes && tokens.size() <= INT32_MAX &&
-      pin_path(core, tokens, name_space, *body)) {
+      pin_stored(core, tokens, name_space, *body)) {
     found = body->tokens;
   }
   unpin_all(core, *body);

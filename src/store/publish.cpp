@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "store/allocate.hpp"
 #include "store/kept.hpp"
 #include "store/reservation_body.hpp"
 #include "store/retire.hpp"
@@ -282,10 +283,7 @@ void abandon(Core& core, ReservationBody& body) noexcept {
   if (body.sequence) hand_back_unchanged(body);
   for (const PinnedBlock& block : body.blocks) {
     if (block.generation == 0) continue;  // published or adopted
-    core.pins.unpin(block.block);
-    if (transition::abort(core.control.word(block.block), block.generation, core.me())) {
-      core.count(Counter::dropped_blocks);
-    }
+    if (abandon(core, block)) core.count(Counter::dropped_blocks);
   }
   body.blocks.clear();
   if (body.shared > 0) core.pins.unpin(body.continued.block);

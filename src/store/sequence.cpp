@@ -18,13 +18,6 @@ const BlockHeader& header_of(const Core& core, const PinnedBlock& pinned) noexce
   return *reinterpret_cast<const BlockHeader*>(core.segments.header(pinned.block));
 }
 
-void abort_block(Core& core, PinnedBlock& block) noexcept {
-  if (block.generation == 0) return;
-  core.pins.unpin(block.block);
-  static_cast<void>(transition::abort(core.control.word(block.block), block.generation, core.me()));
-  block = {};
-}
-
 void forget_continued(Core& core, ReservationBody& body) noexcept {
   if (body.shared > 0) core.pins.unpin(body.continued.block);
   body.shared = 0;
@@ -69,7 +62,8 @@ void Sequence::hold(PrefixBody* path) noexcept {
 }
 
 void Sequence::drop_tail() noexcept {
-  abort_block(*core, tail);
+  if (tail.generation != 0) abandon(*core, tail);
+  tail = {};
   tail_rows = 0;
 }
 

@@ -10,10 +10,7 @@ namespace esker::detail {
 PinnedPath::PinnedPath(Core& core, Tokens tokens, std::string_view name_space) noexcept
     : core_(core), body_(core.bodies.take()) {
   if (body_ == nullptr || name_space.size() > max_namespace_bytes) return;
-  Walk walked;
-  if (!walk(core_, tokens, name_space, *body_, walked)) return;
-  complete_ =
-      !walked.partial.found || append(core_, *body_, walked.partial.found, walked.partial.common);
+  complete_ = pin_stored(core, tokens, name_space, *body_);
 }
 
 PinnedPath::~PinnedPath() {

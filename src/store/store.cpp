@@ -27,15 +27,8 @@ Result<void> check_identity(const Core& core, const Geometry& geometry, const Mo
     return fail(Errc::incompatible, path + ": the store has another geometry, " + what +
                                         " (the store's first); use a store of its own");
   }
-  const auto keys = core.superblock.model.differing_keys(model);
-  if (keys.empty()) return {};
-  std::string named;
-  for (const std::string& key : keys) {
-    const std::string_view ours = core.superblock.model.get(key);
-    const std::string_view theirs = model.get(key);
-    named.append(named.empty() ? "" : "; ").append(key).append(": \"").append(ours);
-    named.append("\" and \"").append(theirs).append("\"");
-  }
+  const std::string named = core.superblock.model.difference(model);
+  if (named.empty()) return {};
   return fail(Errc::incompatible, path + ": the store belongs to another model, " + named +
                                       " (the store's first); use a store of its own");
 }

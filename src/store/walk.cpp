@@ -201,6 +201,12 @@ bool walk(Core& core, Tokens tokens, std::string_view name_space, PrefixBody& bo
   }
 }
 
+bool pin_stored(Core& core, Tokens tokens, std::string_view name_space, PrefixBody& body) noexcept {
+  Walk walked;
+  if (!walk(core, tokens, name_space, body, walked)) return false;
+  return !walked.partial.found || append(core, body, walked.partial.found, walked.partial.common);
+}
+
 bool append(Core& core, PrefixBody& body, const Found& found, std::uint32_t tokens) noexcept {
   try {
     body.blocks.push_back(found.pinned);

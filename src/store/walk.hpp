@@ -54,6 +54,11 @@ struct Walk {
 [[nodiscard]] bool walk(Core& core, Tokens tokens, std::string_view name_space, PrefixBody& body,
                         Walk& out) noexcept;
 
+/// All that is stored of `tokens`, the partial block included, pinned in `body`. False when memory
+/// ran out.
+[[nodiscard]] bool pin_stored(Core& core, Tokens tokens, std::string_view name_space,
+                              PrefixBody& body) noexcept;
+
 /// Appends a pinned block to the body and counts `tokens` of it.
 [[nodiscard]] bool append(Core& core, PrefixBody& body, const Found& found,
                           std::uint32_t tokens) noexcept;

@@ -72,9 +72,12 @@ void LockFile::unlock(std::uint64_t byte) const noexcept {
 }
 
 bool LockFile::held_by_others(std::uint64_t first, std::uint64_t count) const noexcept {
+  return bytes_held_by_others(file_.fd(), first, count);
+}
+
+bool bytes_held_by_others(int fd, std::uint64_t first, std::uint64_t count) noexcept {
   struct flock lock = range(F_WRLCK, first, count);
-  // On an error we assume a holder: the caller then leaves things alone.
-  return fcntl(file_.fd(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+  return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 }  // namespace esker::detail

@@ -18,6 +18,10 @@ inline constexpr std::uint64_t seat = 4096;  ///< + seat index
 inline constexpr std::uint64_t file_bytes = 4096;
 }  // namespace lock_bytes
 
+/// True when someone else holds a byte in [first, first + count); also on an error, since the
+/// caller then leaves things alone.
+[[nodiscard]] bool bytes_held_by_others(int fd, std::uint64_t first, std::uint64_t count) noexcept;
+
 /// A descriptor of `lock` of its own: its locks exclude those of every other LockFile, also in this
 /// process. Unlocks explicitly before it closes, since a forked child may hold a copy.
 class LockFile {

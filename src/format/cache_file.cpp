@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "format/shape_table.hpp"
 
 namespace esker::detail {
 
@@ -15,13 +16,9 @@ namespace {
 
 constexpr std::array<char, 8> cache_magic{'E', 'S', 'K', 'E', 'R', 'K', 'V', 'C'};
 constexpr std::array<char, 8> record_magic{'E', 'S', 'K', 'E', 'R', 'S', 'Y', 'N'};
-constexpr std::size_t row_table_offset = sizeof(CacheFileHeader);
+static_assert(sizeof(CacheFileHeader) == shape_table_offset);
 constexpr std::uint64_t large_region_bytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t large_alignment = std::uint64_t{2} << 20;
-
-bool all_zero(std::span<const std::byte> bytes) noexcept {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
-}
 
 Failure bad(std::string_view path, std::string_view field, const std::string& found,
             const std::string& expected) {
@@ -51,35 +48,17 @@ Result<CacheFileHeader> check_frame(std::span<const std::byte> bytes, std::strin
   return header;
 }
 
-Result<void> read_shape(const CacheFileHeader& header, std::span<const std::byte> bytes,
-                        std::string_view path, CacheHeader& out) {
-  if (header.layers == 0 || header.layers > Geometry::max_layers) {
-    return bad(path, "layers", std::to_string(header.layers),
-               "1…" + std::to_string(Geometry::max_layers));
-  }
-  const std::size_t model_offset = row_table_offset + std::size_t{8} * header.layers;
-  if (header.model_id_bytes > ModelId::max_text_bytes ||
-      model_offset + header.model_id_bytes > cache_checksum_offset) {
-    return bad(path, "model_id_bytes", std::to_string(header.model_id_bytes),
-               "at most " + std::to_string(ModelId::max_text_bytes));
-  }
-  out.geometry.layers.resize(header.layers);
-  for (std::size_t i = 0; i < header.layers; ++i) {
-    std::array<std::uint32_t, 2> rows{};
-    std::memcpy(rows.data(), bytes.data() + row_table_offset + 8 * i, sizeof rows);
-    out.geometry.layers[i] = LayerRows{rows[0], rows[1]};
-  }
-  out.geometry.dtype.assign(header.dtype.data(), strnlen(header.dtype.data(), header.dtype.size()));
-  out.geometry.block_tokens = header.block_tokens;
-  const char* text = reinterpret_cast<const char*>(bytes.data() + model_offset);
-  auto model = ModelId::parse(std::string_view(text, header.model_id_bytes));
-  if (!model) return bad(path, "model id", model.error().message, "sorted key=value lines");
-  out.model = std::move(*model);
-  const std::size_t tail = model_offset + header.model_id_bytes;
-  if (!all_zero(bytes.subspan(tail, cache_checksum_offset - tail)) ||
-      !all_zero(std::as_bytes(std::span(header.reserved)))) {
+Result<void> read_layout(const CacheFileHeader& header, std::span<const std::byte> bytes,
+                         std::string_view path, CacheHeader& out) {
+  const auto text = bytes.first(cache_checksum_offset);
+  auto shape =
+      read_shape({header.layers, header.block_tokens, header.model_id_bytes, header.dtype}, text);
+  if (!shape) return bad(path, shape.error().field, shape.error().found, shape.error().expected);
+  if (!all_zero(text.subspan(shape->end)) || !all_zero(std::as_bytes(std::span(header.reserved)))) {
     return bad(path, "reserved", "not zero", "zero");
   }
+  out.geometry = std::move(shape->geometry);
+  out.model = std::move(shape->model);
   auto layout = CacheLayout::make(out.geometry, header.max_tokens, true);
   if (!layout) return bad(path, "geometry", layout.error().message, "a valid one");
   out.layout = std::move(*layout);
@@ -140,14 +119,7 @@ std::vector<std::byte> encode_cache_header(const CacheHeader& header) {
   out.model_id_bytes = static_cast<std::uint32_t>(model.size());
   std::copy(header.geometry.dtype.begin(), header.geometry.dtype.end(), out.dtype.begin());
   std::memcpy(bytes.data(), &out, sizeof out);
-  std::size_t offset = row_table_offset;
-  for (const LayerRows& rows : header.geometry.layers) {
-    const std::array<std::uint32_t, 2> entry{rows.key_row_bytes, rows.value_row_bytes};
-    std::memcpy(bytes.data() + offset, entry.data(), sizeof entry);
-    offset += sizeof entry;
-  }
-  std::copy_n(reinterpret_cast<const std::byte*>(model.data()), model.size(),
-              bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+  write_shape(header.geometry, model, bytes);
   const std::uint64_t sum = xxh3(std::span(bytes).first(cache_checksum_offset));
   std::memcpy(bytes.data() + cache_checksum_offset, &sum, sizeof sum);
   return bytes;
@@ -162,7 +134,7 @@ Result<CacheHeader> decode_cache_header(std::span<const std::byte> bytes, std::u
   auto header = check_frame(bytes, path);
   if (!header) return tl::make_unexpected(std::move(header).error());
   CacheHeader out;
-  if (auto ok = read_shape(*header, bytes, path, out); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = read_layout(*header, bytes, path, out); !ok) return tl::make_unexpected(ok.error());
   struct Expected {
     std::string_view field;
     std::uint64_t found;

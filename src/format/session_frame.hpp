@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "format/session_file.hpp"
@@ -19,10 +20,6 @@ inline Failure session_damage(std::string_view path, std::string_view field,
   return fail_field(Errc::corrupt, path, field, found, expected,
                     "the file is damaged: restore it from a copy, or remove the session with "
                     "`esker session rm`");
-}
-
-inline bool all_zero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
 inline std::string uuid_text(const Uuid& uuid) {

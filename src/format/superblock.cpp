@@ -4,23 +4,21 @@
 #include <cstring>
 #include <esker/version.hpp>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "format/segment_layout.hpp"
+#include "format/shape_table.hpp"
 
 namespace esker::detail {
 
 namespace {
 
 constexpr std::array<char, 8> superblock_magic{'E', 'S', 'K', 'E', 'R', 'S', 'U', 'P'};
-constexpr std::size_t row_table_offset = sizeof(SuperblockHeader);
+static_assert(sizeof(SuperblockHeader) == shape_table_offset);
 
 std::uint64_t slot_checksum(std::span<const std::byte> slot) {
   return xxh3(slot.first(superblock_checksum_offset));
-}
-
-bool all_zero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
 Failure bad(std::string_view path, std::string_view field, const std::string& found,
@@ -57,35 +55,15 @@ Result<void> check_versions(const SuperblockHeader& header, std::string_view pat
 
 Result<void> read_geometry(const SuperblockHeader& header, std::span<const std::byte> slot,
                            std::string_view path, Superblock& out) {
-  if (header.layers == 0 || header.layers > Geometry::max_layers) {
-    return bad(path, "layers", std::to_string(header.layers),
-               "1…" + std::to_string(Geometry::max_layers));
-  }
-  const std::size_t model_offset = row_table_offset + std::size_t{8} * header.layers;
-  if (header.model_id_bytes > ModelId::max_text_bytes ||
-      model_offset + header.model_id_bytes > superblock_checksum_offset) {
-    return bad(path, "model_id_bytes", std::to_string(header.model_id_bytes),
-               "at most " + std::to_string(ModelId::max_text_bytes));
-  }
-  out.geometry.layers.resize(header.layers);
-  for (std::size_t i = 0; i < header.layers; ++i) {
-    std::array<std::uint32_t, 2> rows{};
-    std::memcpy(rows.data(), slot.data() + row_table_offset + 8 * i, sizeof rows);
-    out.geometry.layers[i] = LayerRows{rows[0], rows[1]};
-  }
-  out.geometry.dtype.assign(header.dtype.data(), strnlen(header.dtype.data(), header.dtype.size()));
-  out.geometry.block_tokens = header.block_tokens;
-  if (auto valid = out.geometry.validate(); !valid) {
-    return bad(path, "geometry", valid.error().message, "a valid one");
-  }
-  const char* text = reinterpret_cast<const char*>(slot.data() + model_offset);
-  auto model = ModelId::parse(std::string_view(text, header.model_id_bytes));
-  if (!model) return bad(path, "model id", model.error().message, "sorted key=value lines");
-  out.model = std::move(*model);
-  const std::size_t tail = model_offset + header.model_id_bytes;
-  if (!all_zero(slot.subspan(tail, superblock_checksum_offset - tail))) {
+  const auto text = slot.first(superblock_checksum_offset);
+  auto shape =
+      read_shape({header.layers, header.block_tokens, header.model_id_bytes, header.dtype}, text);
+  if (!shape) return bad(path, shape.error().field, shape.error().found, shape.error().expected);
+  if (!all_zero(text.subspan(shape->end))) {
     return bad(path, "the space after the model id", "not zero", "zero");
   }
+  out.geometry = std::move(shape->geometry);
+  out.model = std::move(shape->model);
   return {};
 }
 
@@ -180,13 +158,7 @@ void encode_superblock(const Superblock& superblock, SuperblockSlot& slot) {
             header.dtype.begin());
   header.sharing = static_cast<std::uint32_t>(superblock.sharing);
   std::memcpy(slot.data(), &header, sizeof header);
-  std::size_t offset = row_table_offset;
-  for (const LayerRows& rows : superblock.geometry.layers) {
-    const std::array<std::uint32_t, 2> entry{rows.key_row_bytes, rows.value_row_bytes};
-    std::memcpy(slot.data() + offset, entry.data(), sizeof entry);
-    offset += sizeof entry;
-  }
-  std::memcpy(slot.data() + offset, model.data(), model.size());
+  write_shape(superblock.geometry, model, slot);
   const std::uint64_t sum = slot_checksum(slot);
   std::memcpy(slot.data() + superblock_checksum_offset, &sum, sizeof sum);
 }

@@ -15,7 +15,7 @@ struct Verb {
   std::string_view examples;
 };
 
-inline constexpr std::array<Verb, 22> verbs{{
+inline constexpr auto verbs = std::to_array<Verb>({
     {"info", "Look", "STORE", "Show what a store is made for: geometry, model, room",
      "  esker info chat\n"
      "  esker info ./llama.esker --json\n"},
@@ -83,7 +83,7 @@ inline constexpr std::array<Verb, 22> verbs{{
     {"destroy", "Change", "STORE", "Delete a store that nobody has open",
      "  esker destroy chat -n\n"
      "  esker destroy chat\n"},
-}};
+});
 
 [[nodiscard]] const Verb* find_verb(std::string_view name) noexcept;
 

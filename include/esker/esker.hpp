@@ -11,6 +11,7 @@
 ///   KvCache      the engine's own cache, written token by token, in a file.    kv_cache.hpp
 ///   LayerCache   one layer for many threads.                                   layer_cache.hpp
 ///   BatchView    several of these sequences in one step.                       batch_view.hpp
+///   Snapshot     a portable, compressed file of paths and sessions.            snapshot.hpp
 ///   Geometry     bytes per token and layer; ModelId: what else must be equal.  geometry.hpp
 ///   Result<T>    a value or an Error; a miss and a full cache are no errors.   result.hpp
 ///   Stats, Info  what a store holds and what happened to it.                   stats.hpp
@@ -27,6 +28,8 @@
 #include <esker/result.hpp>
 #include <esker/session.hpp>
 #include <esker/session_info.hpp>
+#include <esker/snapshot.hpp>
+#include <esker/snapshot_info.hpp>
 #include <esker/stats.hpp>
 #include <esker/store.hpp>
 #include <esker/version.hpp>

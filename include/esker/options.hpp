@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 namespace esker {
 
@@ -20,6 +21,12 @@ enum class Verify : std::uint8_t {
   at_lookup,  ///< in `lookup`: the length it returns is certain, at the cost of reading all of it
   never,      ///< only where this boot's control file cannot vouch for the block
 };
+
+/// How the rows of cold files and snapshots are compressed, chunk by chunk; what does not shrink is
+/// stored raw. Never renumber: stored in files.
+enum class Compression : std::uint8_t { raw = 0, lz4 = 1, zstd = 2 };
+
+[[nodiscard]] std::string_view name(Compression compression) noexcept;
 
 /// Who may open the store.
 enum class Sharing : std::uint8_t {
@@ -42,6 +49,14 @@ struct Options {
   /// file. Nothing else in the library ever waits for another process.
   std::uint32_t open_deadline_ms = 5000;
 
+  /// `lookup`, `reserve` and `Session::resume` bring back what is cold, at once: a lookup that
+  /// needs it takes as long as `thaw`. Without it they see what is in the segments.
+  bool thaw = false;
+
+  /// What this handle evicts becomes cold instead of being dropped: `reserve` then takes as long as
+  /// compressing it.
+  bool freeze_evicted = false;
+
   /// Opens stores on NFS, FUSE, SMB, 9p and overlay file systems too. Their mappings and locks are
   /// not coherent between hosts or layers: only for a single process, at your own risk.
   bool allow_unsafe_file_system = false;
@@ -51,6 +66,9 @@ struct Options {
   /// Cap for all files of the store together. 0: a quarter of the free space of the file system,
   /// at most 64 GiB. Reached, the least recently used blocks make room.
   std::uint64_t capacity_bytes = 0;
+
+  /// The part of it that is set aside for cold blocks, see Store::freeze. 0: none.
+  std::uint64_t cold_bytes = 0;
 
   Sharing sharing = Sharing::owner;
 

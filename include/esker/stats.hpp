@@ -23,6 +23,7 @@ struct Info {
   Sharing sharing = Sharing::owner;
   std::uint64_t capacity_bytes = 0;
   std::uint64_t segments_bytes = 0;  ///< share of the capacity for segment files
+  std::uint64_t cold_bytes = 0;      ///< share for compressed blocks
   std::uint64_t segment_file_bytes = 0;
   std::uint32_t segment_blocks = 0;
   std::uint32_t max_segments = 0;
@@ -57,6 +58,8 @@ struct Counters {
   std::uint64_t copied_bytes = 0;
   std::uint64_t verified_bytes = 0;
   std::uint64_t written_bytes = 0;
+  std::uint64_t frozen_blocks = 0;
+  std::uint64_t thawed_blocks = 0;
 };
 
 /// A snapshot of what a store holds. Not atomic as a whole while others work.
@@ -74,6 +77,10 @@ struct Stats {
   std::uint64_t file_bytes = 0;   ///< control, superblock and segments
   std::uint32_t segments = 0;
   std::uint32_t segments_unusable = 0;  ///< missing or damaged segment files
+  std::uint32_t cold_files = 0;
+  std::uint64_t cold_blocks = 0;     ///< also those that are in the segments as well
+  std::uint64_t cold_raw_bytes = 0;  ///< before they were compressed
+  std::uint64_t cold_file_bytes = 0;
   std::uint32_t seats_taken = 0;
   std::uint64_t since_unix_ns = 0;  ///< when the counters started
   Counters counters;
@@ -101,6 +108,7 @@ enum class EventKind : std::uint32_t {
   segment_unusable = 7,
   degraded = 8,
   removed = 9,
+  cold_damaged = 10,
 };
 
 [[nodiscard]] std::string_view name(EventKind kind) noexcept;
@@ -142,6 +150,27 @@ struct Freed {
   std::uint64_t kept_blocks = 0;     ///< wanted, but a kept session holds them
   /// Of removed sessions, but other sessions or paths go through them: they stay.
   std::uint64_t shared_blocks = 0;
+};
+
+/// How `Store::freeze` goes about it.
+struct FreezeOptions {
+  std::uint64_t most_bytes = UINT64_MAX;  ///< of blocks, before they are compressed
+  Compression compression = Compression::lz4;
+  int level = 0;              ///< of zstd; see ExportOptions
+  std::uint32_t threads = 1;  ///< that encode; 1 is the calling thread alone
+  bool dry_run = false;
+  Progress progress;  ///< in bytes of blocks
+};
+
+/// What it did, or would do.
+struct Frozen {
+  std::uint64_t blocks = 0;
+  std::uint64_t known_blocks = 0;    ///< of these: a cold copy was there already
+  std::uint64_t raw_bytes = 0;       ///< of the blocks that were compressed
+  std::uint64_t cold_bytes = 0;      ///< of the new files
+  std::uint64_t dropped_blocks = 0;  ///< of old cold files that had to go
+  std::uint64_t pinned_blocks = 0;   ///< old enough, but in use
+  std::uint64_t kept_blocks = 0;     ///< old enough, but of kept sessions
 };
 
 /// Damage that `Store::verify` found, in words that name file and field.

@@ -94,6 +94,19 @@ class Store {
   [[nodiscard]] Result<Freed> remove(std::span<const std::uint64_t> paths, bool dry_run = false);
   /// Returns the disk space of free blocks until the file system has `keep_free_bytes` free.
   [[nodiscard]] Result<Freed> trim(std::uint64_t keep_free_bytes, bool dry_run = false);
+  /// Moves blocks that were last used before `unix_ns` into compressed files below `cold/`, the
+  /// oldest first; kept and pinned ones stay. Beyond the share that was set aside for cold blocks
+  /// the files that were used least recently go. `Errc::invalid` for a store without such a share.
+  /// Killed at any point, a block is in one place or in both.
+  [[nodiscard]] Result<Frozen> freeze(std::uint64_t unix_ns, const FreezeOptions& options = {});
+  /// Brings cold blocks of this prompt back into the segments, and returns how many leading tokens
+  /// are stored now. Evicts, under the cap, what was least recently used.
+  /// Cost: reads and decodes the chunks that hold them, at about the speed of LZ4.
+  [[nodiscard]] Result<std::uint32_t> thaw(Tokens tokens, Namespace name_space = {});
+  /// Lets a thread of this handle do so; it starts with the first call and ends with the handle.
+  /// False: nothing of this prompt is cold, or too many wait already.
+  bool prefetch(Tokens tokens, Namespace name_space = {}) noexcept;
+
   /// Cleans up after dead processes now. It also happens by itself. Returns the seats reaped.
   [[nodiscard]] Result<std::uint32_t> reap();
 

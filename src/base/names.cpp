@@ -1,5 +1,6 @@
 #include <esker/geometry.hpp>
 #include <esker/result.hpp>
+#include <esker/snapshot_info.hpp>
 #include <esker/stats.hpp>
 #include <esker/version.hpp>
 
@@ -51,6 +52,32 @@ std::string_view name(EventKind kind) noexcept {
       return "degraded";
     case EventKind::removed:
       return "removed";
+    case EventKind::cold_damaged:
+      return "cold_damaged";
+  }
+  return "unknown";
+}
+
+std::string_view name(Compression compression) noexcept {
+  switch (compression) {
+    case Compression::raw:
+      return "raw";
+    case Compression::lz4:
+      return "lz4";
+    case Compression::zstd:
+      return "zstd";
+  }
+  return "unknown";
+}
+
+std::string_view name(Lossy lossy) noexcept {
+  switch (lossy) {
+    case Lossy::none:
+      return "none";
+    case Lossy::q8:
+      return "q8";
+    case Lossy::q4:
+      return "q4";
   }
   return "unknown";
 }

@@ -34,13 +34,13 @@ THREADS_ARGS = WRONG_WARNINGS + " -Wno-maybe-uninitialized -Wno-tsan -g1"
 BUILDS = (
     ("release", "build", ["-Dbuildtype=release", WRONG_WARNINGS, "-Dtests=true", "-Dtools=true"]),
     ("sanitized", "build/asan",
-     ["-Doptimization=1", "-Ddebug=false", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+     ["-Doptimization=g", "-Ddebug=false", "-Db_sanitize=address,undefined", "-Db_lundef=false",
       "-Db_ndebug=false", SANITIZED_ARGS, "-Dtests=true", "-Dtools=true"]),
     ("narrow hash", "build/narrow",
      ["-Dbuildtype=release", "-Dnarrow_hash=true", WRONG_WARNINGS, "-Dtests=true",
       "-Dtools=false"]),
     ("threads", "build/tsan",
-     ["-Doptimization=1", "-Ddebug=false", "-Db_sanitize=thread", "-Db_lundef=false",
+     ["-Doptimization=g", "-Ddebug=false", "-Db_sanitize=thread", "-Db_lundef=false",
       "-Db_ndebug=false", THREADS_ARGS, "-Dtests=true", "-Dtools=false"]),
 )
 
@@ -191,6 +191,8 @@ def run_tests(tally, name, build_dir, skip_static):
         return
     if skip_static:
         tests = [test for test in tests if not any("static" in s for s in test.get("suite", []))]
+    # The longest first, so that none of them runs alone at the end.
+    tests.sort(key=lambda test: int(test.get("timeout") or 0), reverse=True)
     together = [test for test in tests if test.get("is_parallel", True)]
     alone = [test for test in tests if not test.get("is_parallel", True)]
     for group, workers in ((together, WORKERS), (alone, 1)):

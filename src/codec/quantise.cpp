@@ -164,7 +164,8 @@ void code_row(const Groups& groups, Band& band, std::byte* out) noexcept {
     float code = (values[c] - least[c]) * inverse[c];
     code = code > 0 ? code : 0;  // also when it is no number
     code = code < top ? code : top;
-    codes[c] = static_cast<std::uint8_t>(code + 0.5F);
+    code += 0.5F;
+    codes[c] = static_cast<std::uint8_t>(code);
   }
   if (groups.levels == q8_levels) {
     std::memcpy(out, band.codes.data(), groups.channels);

@@ -168,7 +168,7 @@ TEST_CASE("a dtype that holds no floats is not quantised", "[codec]") {
 TEST_CASE("rows of every shape go through both lossy codes, and a second time exactly", "[codec]") {
   for (const char* dtype : {"f16", "bf16", "f32"}) {
     for (const std::uint32_t width : {1U, 2U, 33U, 64U, 129U, 300U}) {
-      for (const std::size_t count : {1, 2, 33, 130}) {
+      for (const std::size_t count : {1U, 2U, 33U, 130U}) {
         for (const Plane plane : {Plane::key, Plane::value}) {
           const std::uint32_t bytes = std::string(dtype) == "f32" ? 4 : 2;
           const RowShape shape = RowShape::of(dtype, plane, width * bytes);

@@ -30,7 +30,7 @@ void for_all_rows(Check check) {
     for (const std::uint32_t width : widths) {
       const auto plane = seed % 2 == 0 ? Plane::key : Plane::value;
       const RowShape shape = RowShape::of(dtype.name, plane, width * dtype.bytes);
-      for (const std::size_t count : {1, 2, 9, 31}) {
+      for (const std::size_t count : {1U, 2U, 9U, 31U}) {
         for (const Content content :
              {Content::garbage, Content::bell, Content::zeros, Content::repeated}) {
           check(shape, rows_of(shape, count, content, ++seed));

@@ -10,7 +10,7 @@ namespace esker::cli::llama {
 
 /// First word of a file that `llama_state_seq_save_file` wrote ("qsgg" on disk).
 inline constexpr std::uint32_t sequence_magic = 0x67677371;
-/// First word of a file that `llama_state_save_file` wrote: a whole context instead of one sequence.
+/// First word of a file that `llama_state_save_file` wrote: a whole context, not one sequence.
 inline constexpr std::uint32_t session_magic = 0x6767736e;
 /// First word of a model file, given here by mistake now and then.
 inline constexpr std::uint32_t gguf_magic = 0x46554747;

@@ -57,8 +57,8 @@ bool recurrent_at(const FieldReader& in, std::uint64_t offset) {
          layers <= Geometry::max_layers;
 }
 
-/// The same where a whole context was saved: there each cell tells its sequence. A type and the size
-/// of a row follow, where the cells of an attention cache go on.
+/// The same where a whole context was saved: there each cell tells its sequence. A type and the
+/// size of a row follow, where the cells of an attention cache go on.
 bool recurrent_context_at(const FieldReader& in, std::uint64_t offset) {
   const auto words = words_at<9>(in, offset);
   if (!words) return false;

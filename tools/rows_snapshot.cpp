@@ -20,6 +20,7 @@ tl::unexpected<Error> failure(Errc code, std::string message) {
 struct Wanted {
   std::vector<std::int32_t> tokens;
   std::uint32_t name_space = 0;
+  std::uint64_t path = 0;
 };
 
 class SnapshotRows final : public RowsSource {
@@ -27,6 +28,7 @@ class SnapshotRows final : public RowsSource {
   SnapshotRows(Snapshot snapshot, Wanted wanted, std::uint64_t asked)
       : snapshot_(std::move(snapshot)), wanted_(std::move(wanted)) {
     asked_ = asked;
+    path_ = wanted_.path;
   }
 
   [[nodiscard]] Result<void> find(const SnapshotContents& contents) {
@@ -67,7 +69,7 @@ Result<Wanted> tokens_of_path(const Snapshot& snapshot, const SnapshotContents& 
   if (!tokens) return tl::make_unexpected(tokens.error());
   const auto path = std::find_if(contents.paths.begin(), contents.paths.end(),
                                  [&](const SnapshotPath& entry) { return entry.path == *found; });
-  return Wanted{std::move(*tokens), path->name_space};
+  return Wanted{std::move(*tokens), path->name_space, *found};
 }
 
 Result<Wanted> tokens_of_session(const Snapshot& snapshot, const SnapshotContents& contents,
@@ -83,7 +85,7 @@ Result<Wanted> tokens_of_session(const Snapshot& snapshot, const SnapshotContent
   }
   auto tokens = snapshot.session_token_ids(name);
   if (!tokens) return tl::make_unexpected(tokens.error());
-  return Wanted{std::move(*tokens), session->name_space};
+  return Wanted{std::move(*tokens), session->name_space, 0};
 }
 
 Result<Wanted> tokens_of_prompt(const Snapshot& snapshot, const SnapshotContents& contents,
@@ -100,7 +102,7 @@ Result<Wanted> tokens_of_prompt(const Snapshot& snapshot, const SnapshotContents
                                "paths can be named instead",
                                snapshot.info().path));
   }
-  return Wanted{std::move(*ids), static_cast<std::uint32_t>(space - spaces.begin())};
+  return Wanted{std::move(*ids), static_cast<std::uint32_t>(space - spaces.begin()), 0};
 }
 
 Result<PrefixChoice> settled(const std::string& file, const SnapshotContents& contents,

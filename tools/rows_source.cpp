@@ -44,6 +44,7 @@ class LlamaRows final : public RowsSource {
                                   std::span<std::byte> out) const override {
     return file_.rows(layer, plane, range, out);
   }
+  [[nodiscard]] const llama::SeqLayout* layout() const noexcept override { return &file_.layout(); }
   [[nodiscard]] Result<void> check_unchanged() const override { return file_.check_unchanged(); }
 
  private:
@@ -52,9 +53,20 @@ class LlamaRows final : public RowsSource {
   ModelId model_;
 };
 
-bool is_regular_file(const std::string& path) {
+/// A file, or a pipe with a name. Stores are directories.
+bool is_file(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+/// Only of a regular file: what is read from a pipe is gone.
+bool is_snapshot(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, snapshot_magic.size()> begin{};
+  file.read(begin.data(), begin.size());
+  return std::string_view(begin.data(), static_cast<std::size_t>(file.gcount())) == snapshot_magic;
 }
 
 bool is_stored(const std::string& operand) {
@@ -80,19 +92,15 @@ tl::unexpected<Error> invalid(std::string message) {
 
 Result<SourceKind> kind_of_source(const std::string& operand) {
   if (operand == "-") return SourceKind::llama;
-  if (is_stored(operand) || !is_regular_file(operand)) return SourceKind::store;
-  std::ifstream file(operand, std::ios::binary);
-  std::array<char, snapshot_magic.size()> begin{};
-  file.read(begin.data(), begin.size());
-  const std::string_view found(begin.data(), static_cast<std::size_t>(file.gcount()));
-  return found == snapshot_magic ? SourceKind::snapshot : SourceKind::llama;
+  if (is_stored(operand) || !is_file(operand)) return SourceKind::store;
+  return is_snapshot(operand) ? SourceKind::snapshot : SourceKind::llama;
 }
 
 Result<std::unique_ptr<RowsSource>> open_rows(const std::string& operand,
-                                              const PrefixChoice& choice) {
+                                              const PrefixChoice& choice, RowsCheck check) {
   const auto kind = kind_of_source(operand);
   if (!kind) return tl::make_unexpected(kind.error());
-  if (*kind == SourceKind::store) return open_store_rows(operand, choice);
+  if (*kind == SourceKind::store) return open_store_rows(operand, choice, check);
   return *kind == SourceKind::snapshot ? open_snapshot_rows(operand, choice)
                                        : open_llama_rows(operand, choice);
 }

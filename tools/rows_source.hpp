@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "args.hpp"
+#include "llama/layout.hpp"
 
 namespace esker::cli {
 
@@ -25,7 +26,7 @@ struct PrefixChoice {
 /// Threads:  one at a time.
 /// Lifetime: keeps open what it reads from. A store's rows are pinned where a seat is free.
 /// Errors:   `Errc::corrupt` from `copy` when what was read does not check.
-/// Cost:     opening a store's prefix reads all its rows once, to tell how many are sound.
+/// Cost:     with RowsCheck::all opening a store's prefix reads all its rows once.
 class RowsSource {
  public:
   RowsSource() = default;
@@ -38,6 +39,8 @@ class RowsSource {
   /// The rows of `range`, which lies within `tokens()`; `out` holds exactly them.
   [[nodiscard]] virtual Result<void> copy(std::uint32_t layer, Plane plane, TokenRange range,
                                           std::span<std::byte> out) const = 0;
+  /// How the file lays its rows out; null for what is no file of llama.cpp.
+  [[nodiscard]] virtual const llama::SeqLayout* layout() const noexcept { return nullptr; }
   /// Fails when what was read may not belong together, as of a file that was written meanwhile.
   [[nodiscard]] virtual Result<void> check_unchanged() const { return {}; }
 
@@ -45,11 +48,20 @@ class RowsSource {
   [[nodiscard]] Tokens tokens() const noexcept { return tokens_; }
   [[nodiscard]] std::uint64_t asked() const noexcept { return asked_; }
   [[nodiscard]] const std::string& name_space() const noexcept { return name_space_; }
+  /// The name of the path that they are on, or 0 where there is none.
+  [[nodiscard]] std::uint64_t path() const noexcept { return path_; }
 
  protected:
   std::vector<std::int32_t> tokens_;
   std::uint64_t asked_ = 0;
   std::string name_space_;
+  std::uint64_t path_ = 0;
+};
+
+/// When a store's rows are checked. Those of a snapshot are always checked as they are copied.
+enum class RowsCheck : std::uint8_t {
+  all,          ///< first, so that damage only makes the prefix shorter
+  when_copied,  ///< damage is an error of `copy`: for who wants few of the rows
 };
 
 enum class SourceKind : std::uint8_t { store, snapshot, llama };
@@ -60,12 +72,14 @@ enum class SourceKind : std::uint8_t { store, snapshot, llama };
 
 /// Opens the prefix that `choice` names.
 [[nodiscard]] Result<std::unique_ptr<RowsSource>> open_rows(const std::string& operand,
-                                                            const PrefixChoice& choice);
+                                                            const PrefixChoice& choice,
+                                                            RowsCheck check = RowsCheck::all);
 
 // What `open_rows` chooses from.
 
 [[nodiscard]] Result<std::unique_ptr<RowsSource>> open_store_rows(const std::string& operand,
-                                                                  const PrefixChoice& choice);
+                                                                  const PrefixChoice& choice,
+                                                                  RowsCheck check);
 [[nodiscard]] Result<std::unique_ptr<RowsSource>> open_snapshot_rows(const std::string& file,
                                                                      const PrefixChoice& choice);
 [[nodiscard]] Result<std::unique_ptr<RowsSource>> open_llama_rows(const std::string& file,

@@ -27,16 +27,17 @@ class StoreRows final : public RowsSource {
   }
 
   /// Damage makes the prefix end before it.
-  [[nodiscard]] Result<void> find() {
+  [[nodiscard]] Result<void> find(RowsCheck check) {
     for (std::uint32_t longest = UINT32_MAX;;) {
       prefix_ = store_.lookup(tokens_, name_space_);
-      if (prefix_.empty()) break;
+      if (prefix_.empty() || check == RowsCheck::when_copied) break;
       const auto sound = prefix_.verify();
       if (sound) break;
       // A damaged block is never served again, so each lookup is shorter than the one before.
       if (sound.error().code != Errc::corrupt || prefix_.tokens() >= longest) return sound;
       longest = prefix_.tokens();
     }
+    path_ = prefix_.path();
     tokens_.resize(std::min<std::uint64_t>(prefix_.tokens(), asked_));
     return {};
   }
@@ -103,7 +104,7 @@ Result<PrefixChoice> settled(const std::string& operand, const Store& store,
 }  // namespace
 
 Result<std::unique_ptr<RowsSource>> open_store_rows(const std::string& operand,
-                                                    const PrefixChoice& choice) {
+                                                    const PrefixChoice& choice, RowsCheck check) {
   auto store = open_to_look(place_of(operand));
   if (!store) return tl::make_unexpected(store.error());
   const auto chosen = settled(operand, *store, choice);
@@ -119,7 +120,7 @@ Result<std::unique_ptr<RowsSource>> open_store_rows(const std::string& operand,
   const std::uint64_t enough = (asked + block - 1) / block * block;
   if (enough < wanted->tokens.size()) wanted->tokens.resize(enough);
   auto rows = std::make_unique<StoreRows>(std::move(*store), std::move(*wanted), asked);
-  if (const auto found = rows->find(); !found) return tl::make_unexpected(found.error());
+  if (const auto found = rows->find(check); !found) return tl::make_unexpected(found.error());
   return rows;
 }
 

@@ -1,11 +1,13 @@
 /// Drives a fuzz target without libFuzzer: the corpus first, then mutations of it, or files.
 
 #include <unistd.h>
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -23,10 +25,11 @@ using esker::fuzz::Bytes;
 
 constexpr unsigned hang_s = 120;  // nobody's expected duration: only what ends a hang
 constexpr const char* usage =
-    "usage: TARGET [--seed N] [--rounds N | --round N] [--save DIR] [FILE…]\n"
+    "usage: TARGET [--seed N] [--rounds N | --round N] [--corpus DIR] [--save DIR] [FILE…]\n"
     "  --rounds N   so many mutations of the corpus; the default is 1000\n"
     "  --round N    only this one, to see a failure again\n"
     "  --seed N     another series; 0 takes one that was never tried\n"
+    "  --corpus DIR runs the files in it first: inputs that once were new to libFuzzer\n"
     "  --save DIR   writes the inputs there instead of running them: a corpus for libFuzzer\n"
     "  FILE         runs what is in these files instead\n";
 
@@ -35,6 +38,7 @@ struct Arguments {
   std::uint64_t first = 0;
   std::uint64_t rounds = 1000;
   std::string save;
+  std::string corpus;
   std::vector<std::string> files;
 };
 
@@ -79,9 +83,9 @@ bool parse(int argc, char** argv, Arguments& out) {
     } else if (word == "--round") {
       if (!number(i, out.first)) return false;
       out.rounds = 1;
-    } else if (word == "--save") {
+    } else if (word == "--save" || word == "--corpus") {
       if (++i >= argc) return false;
-      out.save = argv[i];
+      (word == "--save" ? out.save : out.corpus) = argv[i];
     } else if (word.substr(0, 1) == "-") {
       return false;
     } else {
@@ -122,6 +126,16 @@ int run_files(const std::vector<std::string>& files) {
   std::printf("fuzz: %zu files, %llu accepted\n", files.size(),
               static_cast<unsigned long long>(esker::fuzz::accepted()));
   return 0;
+}
+
+/// The files of a directory, in an order that does not depend on the file system.
+std::vector<std::string> files_in(const std::string& directory) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.is_regular_file()) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 /// Every input that is right must be taken as such.
@@ -176,6 +190,7 @@ int main(int argc, char** argv) {
   try {
     watch();
     if (!arguments.files.empty()) return run_files(arguments.files);
+    if (!arguments.corpus.empty() && run_files(files_in(arguments.corpus)) != 0) return 1;
     esker::fuzz::Mutator mutator(esker::fuzz::corpus());
     if (!arguments.save.empty()) return save_inputs(arguments, mutator);
     if (!run_corpus(mutator.corpus())) return 1;

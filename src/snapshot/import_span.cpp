@@ -166,14 +166,14 @@ Result<SpanStorer::Targets> SpanStorer::reserve_all(const ArchiveSpan& span,
 }
 
 Result<void> SpanStorer::store(ArchiveReader& reader, const ArchiveSpan& span,
-                               const NodeTable& nodes, std::uint32_t threads) {
+                               std::uint32_t threads) {
   for (const ArchiveNode& node : span.nodes) {
     // Else the rows of others would not be where they are looked for.
     if (!node.has_rows) {
       return fail_field(Errc::corrupt, reader.label(), "flags of a node", "0", "1: it has rows");
     }
   }
-  auto reserved = reserve_all(span, nodes);
+  auto reserved = reserve_all(span, reader.nodes());
   if (!reserved) return failure_of(reserved);
   const Targets& targets = *reserved;
   if (targets.empty()) return {};

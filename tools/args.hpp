@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "change_args.hpp"
+#include "look_args.hpp"
 #include "output.hpp"
 #include "session_args.hpp"
 
@@ -71,7 +72,9 @@ struct MatchArgs {
 };
 
 struct StatArgs {
-  std::string store;
+  std::string store;  ///< "": with `prometheus`, all stores in the home
+  bool prometheus = false;
+  std::string output;  ///< a file for it, or "" for stdout
 };
 
 struct PsArgs {
@@ -161,11 +164,11 @@ struct ConvertArgs {
   bool force = false;
 };
 
-using Command =
-    std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
-                 StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
-                 ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
-                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs>;
+using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
+                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
+                             TrimArgs, ReapArgs, ImportArgs, ExportArgs, SessionLsArgs,
+                             SessionShowArgs, SessionRmArgs, SessionForkArgs, SessionRenameArgs,
+                             SessionKeepArgs, CatArgs, ConvertArgs, TopArgs, ReportArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -203,5 +206,7 @@ int run(const SessionRenameArgs& args, Output& out);
 int run(const SessionKeepArgs& args, Output& out);
 int run(const CatArgs& args, Output& out);
 int run(const ConvertArgs& args, Output& out);
+int run(const TopArgs& args, Output& out);
+int run(const ReportArgs& args, Output& out);
 
 }  // namespace esker::cli

@@ -21,8 +21,8 @@ namespace esker::cli {
 inline constexpr int usage_code = code(Exit::failed);
 
 /// The command line as CLI11 sees it. Its members stand in args.cpp (parsing), args_options.cpp
-/// (what several verbs share) and, a group of verbs each, in args_verbs.cpp, args_move.cpp,
-/// args_convert.cpp and args_session.cpp.
+/// (what several verbs share) and, a group of verbs each, in args_verbs.cpp, args_look.cpp,
+/// args_move.cpp, args_convert.cpp and args_session.cpp.
 class Parser {
  public:
   Parser();
@@ -57,6 +57,11 @@ class Parser {
   void add_ls();
   void add_match();
   void add_log();
+  template <class Args>
+  void settle_some(Args& args) const;
+  void add_stat();
+  void add_top();
+  void add_report();
   void add_sessions();
   void add_session_ls(CLI::App* parent);
   void add_session_show(CLI::App* parent);

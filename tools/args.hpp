@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <esker/geometry.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -128,6 +129,35 @@ struct ExportArgs {
   std::string path;     ///< a path name, or ""
   std::string session;  ///< the name of one, or ""
   std::string like;
+  std::string architecture;  ///< for llama-session
+  bool force = false;
+};
+
+struct CatArgs {
+  std::string store;  ///< or a file
+  std::string path;   ///< a path name, or ""
+  std::string session;
+  PromptArgs prompt;
+  std::uint32_t layer = 0;
+  Plane plane = Plane::key;
+  TokenRange range;
+  std::string output = "-";  ///< "-" is stdout
+  bool force = false;
+};
+
+struct ConvertArgs {
+  std::string input;
+  std::string output;
+  std::string from;  ///< a kind of file by name, or "": tell it by the content
+  std::string to;    ///< the same, or "": tell it by the output's name or by `like`
+  std::string path;
+  std::string session;
+  PromptArgs prompt;
+  std::string like;
+  std::string architecture;
+  std::optional<std::uint32_t> file_version;
+  ModelArgs model;
+  bool assume_model = false;
   bool force = false;
 };
 
@@ -135,7 +165,7 @@ using Command =
     std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
                  StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
                  ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
-                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs>;
+                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -171,5 +201,7 @@ int run(const SessionRmArgs& args, Output& out);
 int run(const SessionForkArgs& args, Output& out);
 int run(const SessionRenameArgs& args, Output& out);
 int run(const SessionKeepArgs& args, Output& out);
+int run(const CatArgs& args, Output& out);
+int run(const ConvertArgs& args, Output& out);
 
 }  // namespace esker::cli

@@ -52,10 +52,15 @@ void Parser::add_export() {
   CLI::App* app = verb("export");
   auto args = std::make_shared<ExportArgs>();
   const CLI::Option* operands = add_operands(app);
-  add_format(app, args->format);
+  args->format = "llama";
+  app->add_option("--format", args->format,
+                  "llama (as --like is), llama-session or safetensors, for Python")
+      ->check(CLI::IsMember({"llama", "llama-session", "safetensors"}))
+      ->option_text("NAME");
   app->add_option("--like", args->like, "A file of the server that is to read the result")
-      ->option_text("FILE")
-      ->required();
+      ->option_text("FILE");
+  app->add_option("--arch", args->architecture, "The model's architecture, for a session file")
+      ->option_text("NAME");
   add_prompt(app, args->prompt);
   add_session(app, args->session, "What is reusable of this session, in place of PATH");
   for (const char* other : {"--ids", "--namespace"}) {

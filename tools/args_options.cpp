@@ -54,7 +54,7 @@ CLI::Option* Parser::add_operands(CLI::App* app) {
 
 void Parser::add_format(CLI::App* app, std::string& format) {
   format = "llama";
-  app->add_option("--format", format, "llama: sequence files of llama.cpp")
+  app->add_option("--format", format, "llama: sequence and session files of llama.cpp")
       ->check(CLI::IsMember({"llama"}))
       ->option_text("NAME");
 }

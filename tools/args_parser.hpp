@@ -21,7 +21,8 @@ namespace esker::cli {
 inline constexpr int usage_code = code(Exit::failed);
 
 /// The command line as CLI11 sees it. Its members stand in args.cpp (parsing), args_options.cpp
-/// (what several verbs share), args_verbs.cpp, args_move.cpp and args_session.cpp.
+/// (what several verbs share) and, a group of verbs each, in args_verbs.cpp, args_move.cpp,
+/// args_convert.cpp and args_session.cpp.
 class Parser {
  public:
   Parser();
@@ -67,6 +68,9 @@ class Parser {
   void add_import();
   static void add_session_change(CLI::App* app, SessionChange& session);
   void add_export();
+  void add_convert_verbs();
+  void add_cat();
+  void add_convert();
   void add_change_verbs();
   void add_create();
   void add_rm();

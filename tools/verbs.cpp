@@ -34,10 +34,13 @@ const Verb* find_verb(std::string_view name) noexcept {
 std::string usage_of(std::string_view name) {
   const Verb* verb = find_verb(name);
   if (verb == nullptr) return "Usage: esker COMMAND [operands] [options]\n";
-  std::string text = fmt::format(
-      "Usage: esker {} {} [options]\n"
-      "  STORE  a name in the home, or a path with a '/'; -s or ESKER_STORE may stand for it\n",
-      verb->name, verb->operands);
+  std::string text = fmt::format("Usage: esker {} {} [options]\n", verb->name, verb->operands);
+  if (verb->operands.starts_with("IN")) {
+    return text +
+           "  IN     a file (told by its content; - is standard input), or a store\n"
+           "  OUT    the file to write; - is standard output\n";
+  }
+  text += "  STORE  a name in the home, or a path with a '/'; -s or ESKER_STORE may stand for it\n";
   if (verb->operands.find("PATH") != std::string_view::npos) {
     text += "  PATH   a name that `esker ls STORE` shows, or the beginning of it\n";
   }

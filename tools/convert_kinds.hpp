@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <esker/result.hpp>
+#include <string>
+#include <string_view>
+
+#include "args.hpp"
+#include "llama/layout.hpp"
+
+namespace esker::cli {
+
+/// What `esker convert` reads and writes.
+enum class FileKind : std::uint8_t { llama, llama_session, snapshot, store, safetensors };
+
+/// As `--from` and `--to` call it.
+[[nodiscard]] std::string_view name(FileKind kind) noexcept;
+
+/// The kind of IN, by its content. `--from` must agree with it.
+[[nodiscard]] Result<FileKind> input_kind(const ConvertArgs& args);
+
+/// The kind of OUT: `--to`, a store that is there, the end of its name, or that of `--like`.
+[[nodiscard]] Result<FileKind> output_kind(const ConvertArgs& args);
+
+}  // namespace esker::cli

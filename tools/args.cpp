@@ -55,6 +55,7 @@ Parser::Parser() : app_("esker: keeps the KV cache of LLM inference for all proc
   add_look();
   add_sessions();
   add_move();
+  add_snapshots();
   add_change_verbs();
 }
 

@@ -9,6 +9,7 @@
 #include "change_args.hpp"
 #include "output.hpp"
 #include "session_args.hpp"
+#include "snapshot_args.hpp"
 
 namespace esker::cli {
 
@@ -112,30 +113,32 @@ struct ReapArgs {
 
 struct ImportArgs {
   std::string store;
-  std::string file;  ///< a sequence file, "-" is stdin
-  std::string format;
+  std::string file;    ///< a snapshot or a sequence file, "-" is stdin
+  std::string format;  ///< "" asks the file
   ModelArgs model;
   bool assume_model = false;  ///< take the store's model id for granted
-  std::string name_space;
+  std::vector<std::string> namespaces;
   SessionChange session;
+  SnapshotImportArgs snapshot;
 };
 
 struct ExportArgs {
   std::string store;
   std::string output;  ///< "-" is stdout
-  std::string format;
+  std::string format;  ///< "" is a snapshot, or with `like` a file for its reader
   PromptArgs prompt;
-  std::string path;     ///< a path name, or ""
-  std::string session;  ///< the name of one, or ""
+  std::vector<std::string> paths;     ///< names of paths
+  std::vector<std::string> sessions;  ///< names of sessions
   std::string like;
+  CodecArgs codec;
   bool force = false;
 };
 
-using Command =
-    std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
-                 StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
-                 ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
-                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs>;
+using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
+                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
+                             TrimArgs, ReapArgs, ImportArgs, ExportArgs, SessionLsArgs,
+                             SessionShowArgs, SessionRmArgs, SessionForkArgs, SessionRenameArgs,
+                             SessionKeepArgs, DiffArgs, RewriteArgs, BackupArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -171,5 +174,8 @@ int run(const SessionRmArgs& args, Output& out);
 int run(const SessionForkArgs& args, Output& out);
 int run(const SessionRenameArgs& args, Output& out);
 int run(const SessionKeepArgs& args, Output& out);
+int run(const DiffArgs& args, Output& out);
+int run(const RewriteArgs& args, Output& out);
+int run(const BackupArgs& args, Output& out);
 
 }  // namespace esker::cli

@@ -59,8 +59,9 @@ struct ExportReport {
   std::uint64_t sessions = 0;
   std::uint64_t raw_bytes = 0;  ///< of the rows before they were compressed
   std::uint64_t file_bytes = 0;
-  std::uint64_t gone_blocks = 0;     ///< evicted before they were reached: left out
-  std::uint64_t damaged_blocks = 0;  ///< payload did not check: left out, with what hangs below
+  std::uint64_t gone_blocks = 0;       ///< evicted before they were reached: left out
+  std::uint64_t damaged_blocks = 0;    ///< payload did not check: left out, with what hangs below
+  std::uint64_t damaged_sessions = 0;  ///< they or their states cannot be read: left out
   std::array<LossyError, 2> lossy_error{};  ///< K, V; zeros for an exact snapshot
 };
 
@@ -87,6 +88,7 @@ struct ImportReport {
   std::uint64_t sessions = 0;                 ///< written
   std::uint64_t present_sessions = 0;         ///< the same were there
   std::vector<std::string> skipped_sessions;  ///< of the same name, but with other tokens
+  std::uint64_t unreachable_sessions = 0;     ///< under namespaces whose names were not given
 };
 
 /// What the head of a snapshot says.

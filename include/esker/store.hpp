@@ -127,6 +127,7 @@ class Store {
 
  private:
   friend class Session;
+  friend class SnapshotAccess;
   explicit Store(std::shared_ptr<detail::Core> core) noexcept;
   std::shared_ptr<detail::Core> core_;
 };

@@ -126,6 +126,40 @@ std::uint64_t hash_and_copy(std::span<const std::byte> bytes, TokenRange rows, R
   return hash.digest();
 }
 
+/// The body itself has seen this plane checked.
+bool noted(const Core& core, const PrefixBody& body, std::size_t index,
+           std::size_t plane) noexcept {
+  const std::size_t bit = index * core.segments.layout().planes().size() + plane;
+  auto& word = const_cast<std::uint64_t&>(body.checked[bit / 64]);
+  return (std::atomic_ref<std::uint64_t>(word).load(std::memory_order_relaxed) >> (bit & 63) & 1) !=
+         0;
+}
+
+/// A plane of a block, and whether its payload has been checked.
+struct PlaneAt {
+  std::size_t index = 0;
+  std::size_t plane = 0;
+  bool checked = false;
+};
+
+Result<void> copy_plane(Core& core, PrefixBody& body, const PlaneAt& at, TokenRange rows,
+                        RowCursor& out) {
+  const PinnedBlock& pinned = body.blocks[at.index];
+  const Source source = source_of(core, pinned, at.plane);
+  if (std::size_t{rows.end} * out.row_bytes() > source.rows.size()) {
+    return changed_failure(core, pinned);
+  }
+  if (!at.checked) {
+    const std::byte* next = at.index + 1 < body.blocks.size()
+                                ? core.segments.rows(body.blocks[at.index + 1].block, at.plane)
+                                : nullptr;
+    return judge(core, body, at.index, at.plane, hash_and_copy(source.rows, rows, out, next));
+  }
+  out.put(source.rows.data() + std::size_t{rows.begin} * out.row_bytes(), rows.size());
+  if (!unchanged(core, pinned, *source.header)) return changed_failure(core, pinned);
+  return {};
+}
+
 }  // namespace
 
 void RowCursor::put_packed(std::byte* target, const std::byte* source, std::size_t bytes,
@@ -171,10 +205,7 @@ bool plane_checked(const Core& core, const PrefixBody& body, std::size_t index,
       core.control.check(pinned.block).load(std::memory_order_relaxed) != 0) {
     return true;
   }
-  const std::size_t bit = index * core.segments.layout().planes().size() + plane;
-  auto& word = const_cast<std::uint64_t&>(body.checked[bit / 64]);
-  return (std::atomic_ref<std::uint64_t>(word).load(std::memory_order_relaxed) >> (bit & 63) & 1) !=
-         0;
+  return noted(core, body, index, plane);
 }
 
 Result<void> check_plane(Core& core, PrefixBody& body, std::size_t index, std::size_t plane) {
@@ -183,20 +214,12 @@ Result<void> check_plane(Core& core, PrefixBody& body, std::size_t index, std::s
 
 Result<void> copy_rows(Core& core, PrefixBody& body, std::size_t index, std::size_t plane,
                        TokenRange rows, RowCursor& out) {
-  const PinnedBlock& pinned = body.blocks[index];
-  const Source source = source_of(core, pinned, plane);
-  if (std::size_t{rows.end} * out.row_bytes() > source.rows.size()) {
-    return changed_failure(core, pinned);
-  }
-  if (!plane_checked(core, body, index, plane)) {
-    const std::byte* next = index + 1 < body.blocks.size()
-                                ? core.segments.rows(body.blocks[index + 1].block, plane)
-                                : nullptr;
-    return judge(core, body, index, plane, hash_and_copy(source.rows, rows, out, next));
-  }
-  out.put(source.rows.data() + std::size_t{rows.begin} * out.row_bytes(), rows.size());
-  if (!unchanged(core, pinned, *source.header)) return changed_failure(core, pinned);
-  return {};
+  return copy_plane(core, body, {index, plane, plane_checked(core, body, index, plane)}, rows, out);
+}
+
+Result<void> copy_rows_checked(Core& core, PrefixBody& body, std::size_t index, std::size_t plane,
+                               TokenRange rows, RowCursor& out) {
+  return copy_plane(core, body, {index, plane, noted(core, body, index, plane)}, rows, out);
 }
 
 }  // namespace esker::detail

@@ -23,6 +23,11 @@ class RowCursor;
 [[nodiscard]] Result<void> copy_rows(Core& core, PrefixBody& body, std::size_t index,
                                      std::size_t plane, TokenRange rows, RowCursor& out);
 
+/// The same for who passes rows on: what was checked before, for somebody else or by somebody
+/// else, does not count, whatever Options::verify says. Only what this body notes does.
+[[nodiscard]] Result<void> copy_rows_checked(Core& core, PrefixBody& body, std::size_t index,
+                                             std::size_t plane, TokenRange rows, RowCursor& out);
+
 /// Walks a list of row sinks from front to back.
 class RowCursor {
  public:
@@ -31,6 +36,9 @@ class RowCursor {
       : sinks_(sinks),
         row_bytes_(row_bytes),
         streams_(std::size_t{rows} * row_bytes >= stream_copy_bytes) {}
+  /// The rows will be read again at once: they stay in the caches, however many they are.
+  RowCursor(std::span<const RowSink> sinks, std::uint32_t row_bytes) noexcept
+      : sinks_(sinks), row_bytes_(row_bytes), streams_(false) {}
   RowCursor(const RowCursor&) = delete;
   RowCursor& operator=(const RowCursor&) = delete;
   ~RowCursor() {

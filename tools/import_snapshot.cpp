@@ -98,11 +98,12 @@ void show_left_out(const StorePlace& place, const ImportReport& report, Output& 
     out.note(place.label,
              fmt::format("full: {} had no room", format_items(report.refused_blocks, "block")));
   }
-  if (report.unnamed_namespaces != 0) {
+  if (report.unreachable_tokens + report.unreachable_sessions != 0) {
     out.note(place.label,
-             fmt::format("{} of {} were left out: the file does not tell whose they are; give "
-                         "each name by --namespace",
+             fmt::format("{} and {} of {} were left out: the file does not tell whose they are; "
+                         "give each name by --namespace",
                          format_items(report.unreachable_tokens, "token"),
+                         format_items(report.unreachable_sessions, "session"),
                          format_items(report.unnamed_namespaces, "namespace")));
   }
   for (const std::string& name : report.skipped_sessions) {

@@ -32,6 +32,10 @@ void show_left_out(const SnapshotTarget& target, const ExportReport& report, Out
     out.note(target.subject, fmt::format("{} were damaged, or hang below damaged ones: left out",
                                          format_items(report.damaged_blocks, "block")));
   }
+  if (report.damaged_sessions != 0) {
+    out.note(target.subject, fmt::format("{} were damaged: left out",
+                                         format_items(report.damaged_sessions, "session")));
+  }
 }
 
 }  // namespace
@@ -78,12 +82,13 @@ Object written_value(const SnapshotTarget& target, const WrittenSnapshot& writte
           {"file_bytes", report.file_bytes},
           {"gone_blocks", report.gone_blocks},
           {"damaged_blocks", report.damaged_blocks},
+          {"damaged_sessions", report.damaged_sessions},
           {"lossy_error", lossy_value(report.lossy_error)},
           {"seconds", written.seconds}};
 }
 
 Exit exit_of(const ExportReport& report) noexcept {
-  return report.damaged_blocks == 0 ? Exit::ok : Exit::no;
+  return report.damaged_blocks + report.damaged_sessions == 0 ? Exit::ok : Exit::no;
 }
 
 int fail_to_write(const SnapshotTarget& target, const Error& error, Output& out) {

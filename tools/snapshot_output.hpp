@@ -45,7 +45,7 @@ int write_and_tell(const SnapshotTarget& target, const WriteSnapshot& write, Obj
 /// Reports a failure; a pipe that its reader closed is an ordinary end.
 int fail_to_write(const SnapshotTarget& target, const Error& error, Output& out);
 
-/// Damaged rows that were left out are the answer "no".
+/// What was damaged and left out is the answer "no".
 [[nodiscard]] Exit exit_of(const ExportReport& report) noexcept;
 
 }  // namespace esker::cli

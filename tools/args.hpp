@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "change_args.hpp"
+#include "house_args.hpp"
 #include "output.hpp"
 #include "session_args.hpp"
 #include "snapshot_args.hpp"
@@ -164,11 +165,12 @@ struct ConvertArgs {
   bool force = false;
 };
 
-using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
-                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
-                             TrimArgs, ReapArgs, ImportArgs, ExportArgs, SessionLsArgs,
-                             SessionShowArgs, SessionRmArgs, SessionForkArgs, SessionRenameArgs,
-                             SessionKeepArgs, CatArgs, ConvertArgs, DiffArgs, RewriteArgs, BackupArgs>;
+using Command =
+    std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
+                 StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
+                 ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
+                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs,
+                 DiffArgs, RewriteArgs, BackupArgs, ConfigArgs, ResizeArgs, MaintainArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -209,5 +211,8 @@ int run(const ConvertArgs& args, Output& out);
 int run(const DiffArgs& args, Output& out);
 int run(const RewriteArgs& args, Output& out);
 int run(const BackupArgs& args, Output& out);
+int run(const ConfigArgs& args, Output& out);
+int run(const ResizeArgs& args, Output& out);
+int run(const MaintainArgs& args, Output& out);
 
 }  // namespace esker::cli

@@ -66,7 +66,7 @@ void take_dash(ExportArgs& args, std::vector<std::string>& operands) {
 }
 
 Operands settle_one_prefix(const ExportArgs& args, std::vector<std::string> operands,
-                      const StoreSources& sources) {
+                           const StoreSources& sources) {
   if (args.sessions.size() > 1) {
     throw CLI::ParseError("such a file holds one sequence: give one --session", usage_code);
   }

@@ -35,7 +35,8 @@ const Verb* find_verb(std::string_view name) noexcept {
 std::string usage_of(std::string_view name) {
   const Verb* verb = find_verb(name);
   if (verb == nullptr) return "Usage: esker COMMAND [operands] [options]\n";
-  std::string text = fmt::format("Usage: esker {} {} [options]\n", verb->name, verb->operands);
+  std::string text = fmt::format("Usage: esker {} {}{}[options]\n", verb->name, verb->operands,
+                                 verb->operands.empty() ? "" : " ");
   if (verb->operands.starts_with("IN")) {
     return text +
            "  IN     a file (told by its content; - is standard input), or a store\n"

@@ -12,6 +12,7 @@ _esker() {
   local verbs="info ls match stat ps log verify reap session import export"
   verbs+=" create rm evict trim destroy help"
   verbs+=" diff merge split repack backup restore check prune"
+  verbs+=" resize maintain config"
   local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
   local change="--dry-run --yes"
@@ -77,6 +78,9 @@ _esker() {
     rm | destroy) own="$change" ;;
     evict | prune) own="--to --older-than $change" ;;
     trim) own="--keep-free $change" ;;
+    resize) own="--capacity --cold $change" ;;
+    maintain) own="--all --freeze-after --dry-run" ;;
+    config) own="--budget --keep-free" ;;
     "") own="--version" ;;
   esac
 

@@ -7,6 +7,8 @@ import subprocess
 import unittest
 
 from cli_case import HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
+from cli_cat_cases import *  # noqa: F403
+from cli_convert_cases import *  # noqa: F403
 from cli_session_cases import *  # noqa: F403
 from cli_session_hostile_cases import *  # noqa: F403
 from cli_store_cases import *  # noqa: F403: the cases on stores that hold something

@@ -148,6 +148,12 @@ Result<std::uint64_t> store_snapshot(const ConvertArgs& args, Output& out) {
   options.progress = progress.callback();
   const auto report = import_snapshot(*store, *snapshot, options);
   if (!report) return tl::make_unexpected(report.error());
+  if (report->unreachable_tokens > 0) {
+    out.note(args.input,
+             fmt::format("{} tokens belong to namespaces whose names the file does not tell: give "
+                         "--namespace to find them again",
+                         format_count(report->unreachable_tokens)));
+  }
   return report->reachable_tokens;
 }
 

@@ -11,6 +11,7 @@ _esker() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
   local verbs="info ls match stat ps log verify reap session import export"
   verbs+=" create rm evict trim destroy help"
+  verbs+=" convert cat"
   local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
   local change="--dry-run --yes"
@@ -36,7 +37,20 @@ _esker() {
       mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
       return
       ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "llama" -- "$current"); return ;;
+    --format)
+      word="llama"
+      [[ $verb == export ]] && word="llama llama-session safetensors"
+      mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
+      return
+      ;;
+    --from | --to)
+      if [[ $verb == convert ]]; then
+        word="llama llama-session esnap store safetensors"
+        mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
+        return
+      fi
+      ;;
+    --plane) mapfile -t COMPREPLY < <(compgen -W "key value" -- "$current"); return ;;
     --dtype)
       mapfile -t COMPREPLY < <(
         compgen -W "f32 f16 bf16 f8_e4m3 f8_e5m2 i8 q8_0 q4_0" -- "$current")
@@ -56,7 +70,12 @@ _esker() {
       own="--format --model --model-file --assume-model --namespace"
       own+=" --session --set --ttl --priority"
       ;;
-    export) own="--format --like $prompt --session --output --force" ;;
+    export) own="--format --like --arch $prompt --session --output --force" ;;
+    convert)
+      own="--from --to --like --arch --file-version --path --session $prompt"
+      own+=" --model --model-file --assume-model --force"
+      ;;
+    cat) own="--layer --plane --range $prompt --session --output --force" ;;
     create)
       own="--layers --kv-heads --head-dim --dtype --like --block-tokens --model --model-file"
       own+=" --capacity --group --seats --segment-size"

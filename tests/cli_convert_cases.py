@@ -230,6 +230,33 @@ class ConvertRefusalTest(ConvertCase):
         self.refused("convert", SLOT, "x.session")
         self.assertIn("--arch", self.refused("convert", SLOT, "x.session", "--arch", "a b"))
 
+    def test_an_option_that_means_nothing_is_refused_not_ignored(self):
+        file = self.snapshot()
+        self.filled()
+        ids = self.put("ids.json", b"[1]")
+        for words in ((SLOT, "x.esnap", "--like", SLOT), (SLOT, "x.slot", "--arch", "llama"),
+                      (SLOT, "x.esnap", "--file-version", 3), (SLOT, "x.slot", "--model", "a=b"),
+                      (SLOT, "x.safetensors", "--assume-model"), (SLOT, "x.esnap", "--ids", ids),
+                      (SLOT, "x.esnap", "--path", "9f"), (SLOT, "x.esnap", "--first", 9),
+                      (SLOT, "x.slot", "--session", NAME), (SLOT, "x.slot", "--namespace", "a"),
+                      (file, "y", "--to", "store", "--session", NAME),
+                      (file, "y", "--to", "store", "--first", 3),
+                      (file, "x.slot", "--like", SLOT, "--namespace", "a"),
+                      ("chat", "y", "--to", "store"), ("chat", "-", "--to", "store"),
+                      ("chat", "x.esnap", "--first", 3), ("-", "x.slot", "--from", "esnap")):
+            with self.subTest(words=words):
+                self.refused("convert", *words)
+        self.assertEqual(list(self.dir.glob("x.*")), [])
+        self.assertFalse((self.home / "y").exists())
+
+    def test_a_prompt_of_a_store_becomes_a_snapshot_of_its_own(self):
+        self.filled()
+        ids = self.put("ids.json", json.dumps(self.tiny.tokens).encode())
+        self.convert("chat", "part.esnap", "--ids", ids, "--first", 64)
+        answer, data = self.convert(self.dir / "part.esnap", "part.slot", "--like", SLOT)
+        self.assertEqual(data, self.tiny.first(answer["tokens"]).write())
+        self.assertEqual(answer["tokens"], 64)
+
     def test_contexts_that_cannot_be_one_text_are_refused_by_name(self):
         data = bytearray(session_of(self.tiny))
         cells = 12 + 4 * SLOT_TOKENS + 9 + 8

@@ -16,6 +16,7 @@
 #include "progress.hpp"
 #include "store_operand.hpp"
 #include "temporary_store.hpp"
+#include "token_ids.hpp"
 #include "units.hpp"
 
 namespace esker::cli {
@@ -28,7 +29,12 @@ constexpr std::uint32_t block_tokens = 32;
 Result<ModelId> model_for(const ConvertArgs& args, const llama::SeqFile& file, Output& out) {
   ProgressLine progress(out, "reading the model");
   auto model = model_id(args.model, progress.callback());
+  progress.done();
   if (!model) return model;
+  if (model->unnamed() && !args.assume_model) {
+    out.note(args.input,
+             "unnamed: nothing tells which model its rows belong to; --model or --model-file does");
+  }
   if (const auto added = llama::add_rotation(file.layout(), *model); !added) {
     return tl::make_unexpected(added.error());
   }
@@ -103,6 +109,12 @@ Result<ExportReport> snapshot_of_store(const ConvertArgs& args, Output& out) {
     const auto path = find_path(args.path, *paths);
     if (!path) return tl::make_unexpected(path.error());
     options.paths.push_back(*path);
+  }
+  if (!args.prompt.ids_file.empty()) {
+    auto ids = read_token_ids(args.prompt.ids_file);
+    if (!ids) return tl::make_unexpected(ids.error());
+    if (args.prompt.first && *args.prompt.first < ids->size()) ids->resize(*args.prompt.first);
+    options.prompts.push_back({std::move(*ids), args.prompt.name_space});
   }
   ProgressLine progress(out, "converting");
   options.progress = progress.callback();

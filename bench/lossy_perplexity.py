@@ -78,12 +78,12 @@ def through_snapshot(binary, folder, kind, options):
 
 
 def measure(arguments, binary, python, folder):
-    settings = {"model": str(prepare.model_file(python)), "threads": 2, "slot_directory":
-                str(folder), "context_tokens": arguments.context_tokens + arguments.text_tokens + 64}
+    wanted = arguments.context_tokens + arguments.text_tokens
+    settings = {"model": str(prepare.model_file(python)), "threads": 2,
+                "slot_directory": str(folder), "context_tokens": wanted + 64}
     worker = Judge("judge", str(python), settings, str(folder / "server.log"))
     try:
         ids = worker.tokenize(pathlib.Path(arguments.document).read_text(encoding="utf-8"))
-        wanted = arguments.context_tokens + arguments.text_tokens
         if len(ids) < wanted:
             raise SystemExit(f"{arguments.document}: {len(ids)} tokens, {wanted} are needed")
         context, text = ids[:arguments.context_tokens], ids[arguments.context_tokens:wanted]

@@ -1,7 +1,4 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
-
-#include <filesystem>
 
 #include "args.hpp"
 #include "describe.hpp"
@@ -15,15 +12,6 @@
 namespace esker::cli {
 
 namespace {
-
-/// Makes the directory of named stores, private as the stores themselves.
-void make_home() {
-  std::error_code error;
-  const std::filesystem::path home = home_directory();
-  std::filesystem::create_directories(home.parent_path(), error);
-  // What fails here fails again, with its reason, when the store is made.
-  [[maybe_unused]] const int made = ::mkdir(home.c_str(), 0700);
-}
 
 /// The geometry, and in `model` what of a llama.cpp file's layout belongs to the identity.
 Result<Geometry> geometry_of(const CreateArgs& args, ModelId& model) {

@@ -6,6 +6,7 @@
 
 #include "args.hpp"
 #include "export_converted.hpp"
+#include "export_snapshot.hpp"
 #include "llama/output_file.hpp"
 #include "llama/row_placer.hpp"
 #include "llama/seq_reader.hpp"
@@ -68,9 +69,9 @@ Result<Wanted> tokens_of_prompt(const PromptArgs& prompt) {
 }
 
 Result<Wanted> wanted(const ExportArgs& args, Store& store) {
-  auto wanted = !args.session.empty() ? tokens_of_session(store, args.session)
-                : !args.path.empty()  ? tokens_of_path(store, args.path)
-                                      : tokens_of_prompt(args.prompt);
+  auto wanted = !args.sessions.empty() ? tokens_of_session(store, args.sessions.front())
+                : !args.paths.empty()  ? tokens_of_path(store, args.paths.front())
+                                       : tokens_of_prompt(args.prompt);
   if (!wanted) return wanted;
   wanted->asked = args.prompt.first.value_or(static_cast<std::uint32_t>(wanted->tokens.size()));
   // Blocks are found by all of their tokens, so the last one that is wanted is looked up whole.
@@ -151,9 +152,10 @@ Result<Exported> export_sound(const llama::SeqLayout& layout, const Look& look,
 
 void show(const StorePlace& place, const ExportArgs& args, const Exported& done, Output& out) {
   const std::string count =
-      args.session.empty() ? format_items(done.tokens, "token")
-                           : fmt::format("{} of {} of session {}", format_count(done.tokens),
-                                         format_items(done.asked, "token"), quoted(args.session));
+      args.sessions.empty()
+          ? format_items(done.tokens, "token")
+          : fmt::format("{} of {} of session {}", format_count(done.tokens),
+                        format_items(done.asked, "token"), quoted(args.sessions.front()));
   const std::string text = fmt::format("exported {} ({}) to {}", count, out.size(done.bytes),
                                        args.output == "-" ? "standard output" : args.output);
   // Standard output belongs to the file when that goes there.
@@ -168,7 +170,7 @@ void show(const StorePlace& place, const ExportArgs& args, const Exported& done,
   }
   if (args.output == "-") return;
   out.json({{"store", place.label},
-            {"session", args.session.empty() ? Value() : Value(args.session)},
+            {"session", args.sessions.empty() ? Value() : Value(args.sessions.front())},
             {"tokens", done.tokens},
             {"asked_tokens", done.asked},
             {"bytes", done.bytes},
@@ -177,14 +179,13 @@ void show(const StorePlace& place, const ExportArgs& args, const Exported& done,
 
 /// What CLI parsing alone cannot rule out.
 std::string misuse(const ExportArgs& args, const Output& out) {
-  const int prefixes = !args.path.empty() + !args.prompt.ids_file.empty() + !args.session.empty();
+  const int prefixes = !args.paths.empty() + !args.prompt.ids_file.empty() + !args.sessions.empty();
   if (prefixes != 1) {
     return "say which prefix: a PATH as `esker ls` shows it, --ids FILE or --session NAME";
   }
   if (args.like.empty() && args.format != "safetensors") {
     return "--like FILE is missing: a file that the target server has saved";
   }
-  if (args.output.empty()) return "-o OUT is missing";
   if (args.output == "-" && out.is_json()) {
     return "--json and -o - both want standard output: write to a file";
   }
@@ -194,6 +195,7 @@ std::string misuse(const ExportArgs& args, const Output& out) {
 }  // namespace
 
 int run(const ExportArgs& args, Output& out) {
+  if (args.format == "esnap") return export_as_snapshot(args, out);
   const StorePlace place = place_of(args.store);
   if (const std::string text = misuse(args, out); !text.empty()) return out.fail(place.label, text);
   if (args.format != "llama") return export_converted(args, out);

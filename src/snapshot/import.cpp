@@ -20,11 +20,7 @@ namespace {
 class Importer {
  public:
   Importer(Core& core, ArchiveReader& reader, const ImportOptions& options)
-      : core_(core),
-        reader_(reader),
-        options_(options),
-        nodes_(reader.head().geometry.block_tokens,
-               static_cast<std::uint32_t>(reader.namespaces().size())) {}
+      : core_(core), reader_(reader), options_(options) {}
 
   Result<ImportReport> run() {
     auto names = name_namespaces(reader_.head(), reader_.namespaces(), options_.namespaces);
@@ -48,8 +44,7 @@ class Importer {
  private:
   Result<void> take(const ArchivePart& part, SpanStorer& spans, SessionStorer& sessions) {
     if (const auto* span = std::get_if<ArchiveSpan>(&part)) {
-      if (auto ok = nodes_.add(*span, Errc::corrupt, reader_.label()); !ok) return ok;
-      return spans.store(reader_, *span, nodes_, std::max(1U, options_.threads));
+      return spans.store(reader_, *span, std::max(1U, options_.threads));
     }
     const auto* session = std::get_if<SessionWithStates>(&part);
     if (session == nullptr || !options_.sessions) return {};
@@ -62,7 +57,6 @@ class Importer {
   Core& core_;
   ArchiveReader& reader_;
   const ImportOptions& options_;
-  NodeTable nodes_;
   std::vector<std::optional<std::string>> names_;
   ImportReport report_;
 };

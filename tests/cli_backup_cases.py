@@ -1,7 +1,7 @@
 """Cases of cli_test.py on snapshots: comparing them, rewriting them, backing chats up."""
 
 from cli_case import SLOT, SLOT_TOKENS
-from cli_snapshot_case import SMALL, SnapshotCase
+from cli_snapshot_case import PATH_TOKENS, SMALL, TOKENS, SnapshotCase
 
 __all__ = ["DiffTest", "RewriteTest", "BackupTest"]
 
@@ -18,7 +18,7 @@ class DiffTest(SnapshotCase):
             for b in sides:
                 with self.subTest(a=a, b=b):
                     found = self.diff(a, b)
-                    self.assertEqual((found["equal"], found["tokens_in_both"]), (True, 276))
+                    self.assertEqual((found["equal"], found["tokens_in_both"]), (True, PATH_TOKENS))
 
     def test_tokens_that_one_side_lacks_are_named_once(self):
         self.create("less")
@@ -30,7 +30,7 @@ class DiffTest(SnapshotCase):
         self.assertEqual((found["tokens_only_in_a"], found["tokens_only_in_b"]), (0, 88))
         self.assertEqual(found["unequal_rows"], 0)
         self.create("none")
-        self.assertEqual(self.diff("chat", "none", code=1)["tokens_only_in_a"], 276)
+        self.assertEqual(self.diff("chat", "none", code=1)["tokens_only_in_a"], PATH_TOKENS)
         self.assertTrue(self.diff("none", "none")["equal"])
 
     def test_rows_that_differ_are_named_by_layer_plane_and_token(self):
@@ -38,12 +38,13 @@ class DiffTest(SnapshotCase):
         self.load("other", self.unequal_slot())
         self.load("other", self.other_slot)
         found = self.diff("chat", "other", code=1)
-        self.assertEqual((found["unequal_rows"], found["tokens_in_both"]), (1, 276))
+        self.assertEqual((found["unequal_rows"], found["tokens_in_both"]), (1, PATH_TOKENS))
         (unequal,) = found["unequal"]
         self.assertEqual((unequal["layer"], unequal["plane"], unequal["first_token"]),
                          (1, "value", 187))
         self.assertRegex(self.esker("diff", "chat", "other", code=1).out,
-                         r"(?m)^! [0-9a-f]{12}: layer 1 value: 1 unequal row, the first is token 187")
+                         r"(?m)^! [0-9a-f]{12}: layer 1 value: 1 unequal row, the first is token "
+                         r"187")
 
     def test_sessions_and_models_are_compared_too(self):
         self.export()
@@ -70,19 +71,19 @@ class DiffTest(SnapshotCase):
 class RewriteTest(SnapshotCase):
     def setUp(self):
         super().setUp()
-        self.keep("a")
-        self.keep("b", self.other_slot)
+        self.keep("chat a")
+        self.keep("chat b", self.other_slot)
         self.export()
         self.new = self.dir / "new.esnap"
 
     def test_split_takes_sessions_out_and_merge_puts_them_together(self):
         parts = [self.dir / f"{name}.esnap" for name in "ab"]
-        for name, part in zip("ab", parts):
+        for name, part in zip(("chat a", "chat b"), parts):
             done = self.document("split", self.file, "--session", name, "-o", part)
             self.assertEqual((done["sessions"], done["tokens"]), (1, SLOT_TOKENS))
             self.assertEqual([s["name"] for s in self.held(part)["sessions"]], [name])
         done = self.document("merge", *parts, "-o", self.new)
-        self.assertEqual((done["sessions"], done["tokens"]), (2, 276))
+        self.assertEqual((done["sessions"], done["tokens"]), (2, TOKENS))
         self.assertTrue(self.diff(self.new, "chat")["equal"])
         self.assertTrue(self.document("verify", self.new)["ok"])
 
@@ -90,8 +91,8 @@ class RewriteTest(SnapshotCase):
         for codec in ("raw", "zstd", "lz4"):
             self.document("repack", self.file, "--codec", codec, "-o", self.new, "-f")
             self.assertTrue(self.diff(self.new, self.file)["equal"])
-        self.assertIn("repacked 2 paths, 2 sessions", self.esker("repack", self.file, "-o", self.new,
-                                                                 "-f").out)
+        text = self.esker("repack", self.file, "-o", self.new, "-f").out
+        self.assertIn("repacked 2 paths, 2 sessions", text)
         self.document("repack", self.file, "--lossy", "q8", "-o", self.new, "-f")
         self.assertEqual(self.held(self.new)["lossy"], "q8")
         self.refused("repack", self.new, "--lossy", "q4", "-o", self.dir / "twice")
@@ -105,8 +106,8 @@ class RewriteTest(SnapshotCase):
         self.assertFalse(self.new.exists())
 
     def test_what_does_not_fit_is_refused_and_leaves_nothing(self):
-        self.assertIn("did you mean \"b\"?", self.refused("split", self.file, "--session", "bb",
-                                                          "-o", self.new, code=3))
+        said = self.refused("split", self.file, "--session", "chatb", "-o", self.new, code=3)
+        self.assertIn("did you mean \"chat b\"?", said)
         self.assertIn("esker export chat", self.refused("merge", "chat", self.file, "-o", self.new))
         self.refused("merge", self.file, "-o", self.new)
         self.refused("split", self.file, "-o", self.new)
@@ -133,7 +134,7 @@ class BackupTest(SnapshotCase):
     def test_chats_come_back_into_an_empty_home_and_go_on(self):
         before = [self.session("show", "chat", name) for name in ("one", "two")]
         text = self.esker("backup", "chat", "-o", self.file).out
-        self.assertIn("backed up 2 paths, 2 sessions, 276 tokens", text)
+        self.assertIn(f"backed up 2 paths, 2 sessions, {TOKENS} tokens", text)
         self.env["ESKER_HOME"] = str(self.dir / "empty")
         self.assertEqual(self.document("ls")["stores"], [])
         self.esker("restore", "chat", self.file, *SMALL)

@@ -6,6 +6,10 @@ import subprocess
 from cli_case import BINARY, HANG_S, SLOT
 from cli_session_case import SessionCase
 
+# The two paths fork at token 100, inside a block, so tokens 96 to 99 stand in two blocks.
+PATH_TOKENS = 276
+TOKENS = 280
+BLOCKS = 9
 SMALL = ("--capacity", "16M", "--segment-size", "1M")
 
 

@@ -146,7 +146,6 @@ class SnapshotEndTest(SnapshotCase):
         self.assertIn("standard output", answer.err)
 
     def test_a_reader_that_goes_away_ends_it_as_a_shell_would(self):
-        self.create("big")
         process = subprocess.Popen([BINARY, "export", "chat", "-", "--codec", "raw"], env=self.env,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.read(10)
@@ -163,7 +162,7 @@ class SnapshotEndTest(SnapshotCase):
     def test_a_full_store_says_so_and_keeps_what_it_has(self):
         self.load_smol("smol")
         self.export(store="smol")
-        report = self.document("import", "tight", self.file, "--create", "--capacity", "4M",
+        report = self.document("import", "tight", self.file, "--create", "--capacity", "2M",
                                "--segment-size", "1M", code=1)
         self.assertGreater(report["refused_blocks"], 0)
         self.assertGreater(report["stored_blocks"], 0)
@@ -184,7 +183,8 @@ class SnapshotEndTest(SnapshotCase):
 
     def test_an_export_that_is_interrupted_leaves_nothing_or_all(self):
         self.load_smol("smol")
-        words = ("export", "smol", "--codec", "zstd", "--level", 19, "--threads", 1, "-o", "smol.esnap")
+        words = ("export", "smol", "--codec", "zstd", "--level", 19, "--threads", 1, "-o",
+                 "smol.esnap")
         killed = 0
         for i in range(10):
             sent = signal.SIGINT if i % 2 else signal.SIGKILL

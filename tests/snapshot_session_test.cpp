@@ -239,4 +239,8 @@ TEST_CASE("two snapshots of one store name a tenant differently", "[snapshot]") 
   CHECK(a.namespaces[0].text.size() == 32);
   CHECK(a.namespaces[0].text != b.namespaces[0].text);
   CHECK(a.paths[0].path != b.paths[0].path);
+  const Snapshot snapshot = need(Snapshot::open(dir / "a.esnap"));
+  CHECK(need(snapshot.find_namespace("tenant-of-renown")) == 0);
+  CHECK(snapshot.find_namespace("other-tenant").error().code == Errc::missing);
+  CHECK(snapshot.find_namespace("").error().code == Errc::missing);
 }

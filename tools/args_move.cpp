@@ -85,6 +85,10 @@ Operands settle_llama(const ExportArgs& args, std::vector<std::string> operands,
   if (!args.sessions.empty() && !args.prompt.ids_file.empty()) {
     throw CLI::ParseError("both --session and --ids: give one of them", usage_code);
   }
+  if (!args.sessions.empty() && !args.prompt.name_space.empty()) {
+    throw CLI::ParseError("both --session and --namespace: a session has a namespace of its own",
+                          usage_code);
+  }
   const char* by = !args.prompt.ids_file.empty() ? "--ids" : "";
   if (!args.sessions.empty()) by = "--session";
   return value_or_throw(settle_prefix(std::move(operands), by, sources));

@@ -50,14 +50,21 @@ struct Task {
   const DiffPath* a = nullptr;
   const DiffPath* b = nullptr;
   TokenRange tokens;
+  std::uint32_t new_tokens = 0;  ///< that no path before it has
 };
 
-std::vector<Task> tasks_of(std::span<const DiffPath> a, std::span<const DiffPath> b) {
+/// Paths that fork inside a block have copies of its first rows, so whole blocks are compared.
+std::vector<Task> tasks_of(const Listed& a, const Listed& b) {
   std::vector<Task> tasks;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const Match match = best_match(a[i], b);
-    const TokenRange tokens{seen_tokens(a, i), match.tokens};
-    if (!tokens.empty()) tasks.push_back({&a[i], match.path, tokens});
+  for (std::size_t i = 0; i < a.paths.size(); ++i) {
+    const Match match = best_match(a.paths[i], b.paths);
+    const std::uint32_t seen = seen_tokens(a.paths, i);
+    if (seen >= match.tokens) continue;
+    std::uint32_t begin = seen;
+    for (const DiffSide* side : {&a.side, &b.side}) {
+      begin = std::min(begin, seen - seen % side->geometry().block_tokens);
+    }
+    tasks.push_back({&a.paths[i], match.path, {begin, match.tokens}, match.tokens - seen});
   }
   return tasks;
 }
@@ -118,11 +125,11 @@ std::vector<OnlyHere> only_here(std::span<const DiffPath> paths, std::span<const
 }
 
 Result<RowDifference> compare_rows(const Listed& a, const Listed& b, const Progress& progress) {
-  const std::vector<Task> tasks = tasks_of(a.paths, b.paths);
+  const std::vector<Task> tasks = tasks_of(a, b);
   const Geometry& geometry = a.side.geometry();
   const std::uint64_t token_bytes = geometry.token_bytes();
   std::uint64_t total = 0;
-  for (const Task& task : tasks) total += task.tokens.size() * token_bytes;
+  for (const Task& task : tasks) total += task.new_tokens * token_bytes;
   RowDifference found;
   Comparison comparison(geometry, found);
   for (const Task& task : tasks) {
@@ -136,7 +143,7 @@ Result<RowDifference> compare_rows(const Listed& a, const Listed& b, const Progr
         if (!done) return tl::make_unexpected(done.error());
       }
     }
-    found.tokens += task.tokens.size();
+    found.tokens += task.new_tokens;
     if (progress) progress(found.tokens * token_bytes, total);
   }
   return found;

@@ -41,7 +41,7 @@ struct Listed {
   std::span<const DiffPath> paths;
 };
 
-/// Compares the rows of all tokens that both sides hold, each once.
+/// Compares the rows of all tokens that both sides hold.
 [[nodiscard]] Result<RowDifference> compare_rows(const Listed& a, const Listed& b,
                                                  const Progress& progress);
 

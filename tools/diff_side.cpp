@@ -144,7 +144,20 @@ class SnapshotSide final : public DiffSide {
     return names;
   }
 
-  Result<void> name_spaces(const std::vector<std::string>&) override { return {}; }
+  Result<void> name_spaces(const std::vector<std::string>& names) override {
+    for (const std::string& name : names) {
+      const bool all_named =
+          std::all_of(contents_.namespaces.begin(), contents_.namespaces.end(),
+                      [](const SnapshotNamespace& space) { return space.named; });
+      if (all_named) return {};
+      const auto found = open_.snapshot.find_namespace(name);
+      if (!found && found.error().code == Errc::missing) continue;
+      if (!found) return tl::make_unexpected(found.error());
+      contents_.namespaces.at(*found).named = true;
+      contents_.namespaces.at(*found).text = name;
+    }
+    return {};
+  }
 
   Result<std::vector<DiffPath>> paths() const override {
     std::vector<DiffPath> paths;

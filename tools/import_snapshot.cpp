@@ -142,6 +142,7 @@ Object values(const StorePlace& place, const std::string& file, const ImportRepo
       {"reachable_tokens", report.reachable_tokens},
       {"unreachable_tokens", report.unreachable_tokens},
       {"unnamed_namespaces", report.unnamed_namespaces},
+      {"unreachable_sessions", report.unreachable_sessions},
       {"sessions", report.sessions},
       {"present_sessions", report.present_sessions},
       {"skipped_sessions", List(report.skipped_sessions.begin(), report.skipped_sessions.end())}};

@@ -65,10 +65,22 @@ void take_dash(ExportArgs& args, std::vector<std::string>& operands) {
   operands.pop_back();
 }
 
-Operands settle_one_prefix(const ExportArgs& args, std::vector<std::string> operands,
-                           const StoreSources& sources) {
+void check_like(const ExportArgs& args) {
+  const bool none = args.format == "esnap" || args.format == "safetensors";
+  if (none && !args.like.empty()) {
+    throw CLI::ParseError("--like is for files of llama.cpp: leave it out, or --format",
+                          usage_code);
+  }
+  if (args.format != "llama-session" && !args.architecture.empty()) {
+    throw CLI::ParseError("--arch is for --format llama-session", usage_code);
+  }
+}
+
+Operands settle_llama(const ExportArgs& args, std::vector<std::string> operands,
+                      const StoreSources& sources) {
   if (args.sessions.size() > 1) {
-    throw CLI::ParseError("such a file holds one sequence: give one --session", usage_code);
+    throw CLI::ParseError("a file of this format holds one sequence: give one --session",
+                          usage_code);
   }
   if (!args.sessions.empty() && !args.prompt.ids_file.empty()) {
     throw CLI::ParseError("both --session and --ids: give one of them", usage_code);
@@ -91,22 +103,6 @@ Operands settle_snapshot(const ExportArgs& args, std::vector<std::string> operan
   return value_or_throw(settle_any_paths(std::move(operands), sources));
 }
 
-/// Options that belong to another format are refused, not passed over.
-void check_export_format(const ExportArgs& args, const std::vector<CLI::Option*>& codec) {
-  const bool of_llama = args.format.starts_with("llama");
-  if (!of_llama && !args.like.empty()) {
-    throw CLI::ParseError(
-        fmt::format("--like is for files of llama.cpp, and --format {} writes none", args.format),
-        usage_code);
-  }
-  for (const CLI::Option* option : codec) {
-    if (args.format == "esnap" || option->count() == 0) continue;
-    throw CLI::ParseError(fmt::format("{} is for snapshots, and --{} writes none",
-                                      option->get_name(), of_llama ? "like" : "format"),
-                          usage_code);
-  }
-}
-
 }  // namespace
 
 void Parser::add_export() {
@@ -114,13 +110,14 @@ void Parser::add_export() {
   auto args = std::make_shared<ExportArgs>();
   const CLI::Option* operands = add_operands(app);
   app->add_option("--format", args->format,
-                  "esnap: a snapshot (default); llama (as --like is), llama-session or safetensors")
+                  "esnap: a snapshot (default); llama: a file for its server; llama-session; "
+                  "safetensors, for Python")
       ->check(CLI::IsMember({"esnap", "llama", "llama-session", "safetensors"}))
       ->option_text("NAME");
-  app->add_option("--like", args->like,
-                  "A file of the server that is to read the result; implies llama")
-      ->option_text("FILE");
-  app->add_option("--arch", args->architecture, "The model's architecture, for a session file")
+  CLI::Option* like = app->add_option(
+      "--like", args->like, "A file of the server that is to read the result; implies llama");
+  like->option_text("FILE");
+  app->add_option("--arch", args->architecture, "The model's architecture, for llama-session")
       ->option_text("NAME");
   add_prompt(app, args->prompt);
   add_names(app, args->sessions, "These sessions: all that is stored of them; repeatable");
@@ -132,14 +129,21 @@ void Parser::add_export() {
     std::vector<std::string> words = operands->results();
     take_dash(*args, words);
     if (args->format.empty()) args->format = args->like.empty() ? "esnap" : "llama";
-    const bool snapshot = args->format == "esnap";
-    check_export_format(*args, codec);
+    const bool llama = args->format != "esnap";  // or tensors: one sequence, and no snapshot
+    check_like(*args);
+    for (const CLI::Option* option : codec) {
+      if (llama && option->count() > 0) {
+        throw CLI::ParseError(
+            fmt::format("{} is for snapshots, and this writes none", option->get_name()),
+            usage_code);
+      }
+    }
     if (args->output.empty()) {
       throw CLI::ParseError("where to? Give -o FILE, or - for a pipe", usage_code);
     }
     check_codec(args->codec);
-    Operands settled = snapshot ? settle_snapshot(*args, std::move(words), sources_)
-                                : settle_one_prefix(*args, std::move(words), sources_);
+    Operands settled = llama ? settle_llama(*args, std::move(words), sources_)
+                             : settle_snapshot(*args, std::move(words), sources_);
     args->store = std::move(settled.store);
     args->paths = std::move(settled.rest);
     return *args;

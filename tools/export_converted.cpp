@@ -26,9 +26,13 @@ Result<std::uint64_t> write(const ExportArgs& args, const RowsSource& source,
   return write_llama(*layout, source, output, progress);
 }
 
-/// The one that there is at most, or "".
-std::string first_of(const std::vector<std::string>& names) {
-  return names.empty() ? std::string() : names.front();
+/// Of paths and sessions there is one at most: the command line says so.
+PrefixChoice choice_of(const ExportArgs& args) {
+  PrefixChoice choice;
+  if (!args.paths.empty()) choice.path = args.paths.front();
+  if (!args.sessions.empty()) choice.session = args.sessions.front();
+  choice.prompt = args.prompt;
+  return choice;
 }
 
 void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes, Output& out) {
@@ -57,8 +61,7 @@ void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes,
 }  // namespace
 
 int export_converted(const ExportArgs& args, Output& out) {
-  const auto source = open_store_rows(
-      args.store, {first_of(args.paths), first_of(args.sessions), args.prompt}, RowsCheck::all);
+  const auto source = open_store_rows(args.store, choice_of(args), RowsCheck::all);
   if (!source) return out.fail(args.store, source.error());
   if ((*source)->tokens().empty()) {
     out.note(args.store, "none of these tokens are stored");

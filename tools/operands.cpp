@@ -93,7 +93,7 @@ Result<Operands> settle_prefix(std::vector<std::string> operands, std::string_vi
 
 Result<Operands> settle_optional(std::vector<std::string> operands, std::string_view by,
                                  const StoreSources& sources) {
-  auto settled = settle_any(std::move(operands), sources);
+  auto settled = settle_any_paths(std::move(operands), sources);
   if (!settled || settled->rest.size() <= (by.empty() ? 1U : 0U)) return settled;
   if (by.empty()) return usage("too many operands: expected one path name");
   return usage(fmt::format("both a path and {}: give one of them", by));

@@ -20,7 +20,7 @@ SLOT_TOKENS = 188
 BLOCK_TOKENS = 32
 LOOKS = ("info", "ls", "stat", "ps", "log", "verify")
 VERBS = (*LOOKS, "match", "reap", "session", "import", "export", "create", "rm", "evict", "trim",
-         "destroy",
+         "destroy", "convert", "cat",
          "diff", "merge", "split", "repack", "backup", "restore")
 ALIASES = {"check": "verify", "prune": "evict"}
 SESSION_VERBS = ("ls", "show", "rm", "fork", "rename", "keep")

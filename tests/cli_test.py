@@ -8,6 +8,8 @@ import unittest
 
 from cli_case import ALIASES, HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
 from cli_backup_cases import *  # noqa: F403
+from cli_cat_cases import *  # noqa: F403
+from cli_convert_cases import *  # noqa: F403
 from cli_session_cases import *  # noqa: F403
 from cli_session_hostile_cases import *  # noqa: F403
 from cli_snapshot_cases import *  # noqa: F403

@@ -56,6 +56,7 @@ Parser::Parser() : app_("esker: keeps the KV cache of LLM inference for all proc
   add_sessions();
   add_move();
   add_snapshots();
+  add_convert_verbs();
   add_change_verbs();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <esker/geometry.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -130,15 +131,45 @@ struct ExportArgs {
   std::vector<std::string> paths;     ///< names of paths
   std::vector<std::string> sessions;  ///< names of sessions
   std::string like;
+  std::string architecture;  ///< for llama-session
   CodecArgs codec;
   bool force = false;
 };
 
-using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
-                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
-                             TrimArgs, ReapArgs, ImportArgs, ExportArgs, SessionLsArgs,
-                             SessionShowArgs, SessionRmArgs, SessionForkArgs, SessionRenameArgs,
-                             SessionKeepArgs, DiffArgs, RewriteArgs, BackupArgs>;
+struct CatArgs {
+  std::string store;  ///< or a file
+  std::string path;   ///< a path name, or ""
+  std::string session;
+  PromptArgs prompt;
+  std::uint32_t layer = 0;
+  Plane plane = Plane::key;
+  TokenRange range;
+  std::string output = "-";  ///< "-" is stdout
+  bool force = false;
+};
+
+struct ConvertArgs {
+  std::string input;
+  std::string output;
+  std::string from;  ///< a kind of file by name, or "": tell it by the content
+  std::string to;    ///< the same, or "": tell it by the output's name or by `like`
+  std::string path;
+  std::string session;
+  PromptArgs prompt;
+  std::string like;
+  std::string architecture;
+  std::optional<std::uint32_t> file_version;
+  ModelArgs model;
+  bool assume_model = false;
+  bool force = false;
+};
+
+using Command =
+    std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
+                 StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
+                 ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
+                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs,
+                 DiffArgs, RewriteArgs, BackupArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -177,5 +208,7 @@ int run(const SessionKeepArgs& args, Output& out);
 int run(const DiffArgs& args, Output& out);
 int run(const RewriteArgs& args, Output& out);
 int run(const BackupArgs& args, Output& out);
+int run(const CatArgs& args, Output& out);
+int run(const ConvertArgs& args, Output& out);
 
 }  // namespace esker::cli

@@ -21,8 +21,8 @@ namespace esker::cli {
 inline constexpr int usage_code = code(Exit::failed);
 
 /// The command line as CLI11 sees it. Its members stand in args.cpp (parsing), args_options.cpp
-/// (what several verbs share), args_verbs.cpp, args_move.cpp, args_session.cpp and
-/// args_snapshot.cpp.
+/// (what several verbs share) and, a group of verbs each, in args_verbs.cpp, args_move.cpp,
+/// args_convert.cpp, args_session.cpp and args_snapshot.cpp.
 class Parser {
  public:
   Parser();
@@ -82,6 +82,9 @@ class Parser {
                       std::pair<std::size_t, std::size_t> some);
   void add_backup();
   void add_restore();
+  void add_convert_verbs();
+  void add_cat();
+  void add_convert();
   void add_change_verbs();
   void add_create();
   void add_rm();

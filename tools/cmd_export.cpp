@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "args.hpp"
+#include "export_converted.hpp"
 #include "export_snapshot.hpp"
 #include "llama/output_file.hpp"
 #include "llama/row_placer.hpp"
@@ -182,7 +183,9 @@ std::string misuse(const ExportArgs& args, const Output& out) {
   if (prefixes != 1) {
     return "say which prefix: a PATH as `esker ls` shows it, --ids FILE or --session NAME";
   }
-  if (args.like.empty()) return "--like FILE is missing: a file that the target server has saved";
+  if (args.like.empty() && args.format != "safetensors") {
+    return "--like FILE is missing: a file that the target server has saved";
+  }
   if (args.output == "-" && out.is_json()) {
     return "--json and -o - both want standard output: write to a file";
   }
@@ -195,6 +198,7 @@ int run(const ExportArgs& args, Output& out) {
   if (args.format == "esnap") return export_as_snapshot(args, out);
   const StorePlace place = place_of(args.store);
   if (const std::string text = misuse(args, out); !text.empty()) return out.fail(place.label, text);
+  if (args.format != "llama") return export_converted(args, out);
   const auto like = llama::SeqFile::open(args.like);
   if (!like) return out.fail(place.label, like.error());
   auto look = look_at(place);

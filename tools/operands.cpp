@@ -91,6 +91,14 @@ Result<Operands> settle_prefix(std::vector<std::string> operands, std::string_vi
   return usage(fmt::format("both a path and {}: give one of them", by));
 }
 
+Result<Operands> settle_optional(std::vector<std::string> operands, std::string_view by,
+                                 const StoreSources& sources) {
+  auto settled = settle_any_paths(std::move(operands), sources);
+  if (!settled || settled->rest.size() <= (by.empty() ? 1U : 0U)) return settled;
+  if (by.empty()) return usage("too many operands: expected one path name");
+  return usage(fmt::format("both a path and {}: give one of them", by));
+}
+
 Result<Operands> settle_file(std::vector<std::string> operands, const StoreSources& sources) {
   const std::string& given = sources.option.empty() ? sources.environment : sources.option;
   if (operands.size() == 1 && !given.empty()) return without_store(given, std::move(operands));

@@ -32,6 +32,9 @@ struct Operands {
 /// [STORE] PATH, or [STORE] alone when the option `by` says which prefix; "" for none.
 [[nodiscard]] Result<Operands> settle_prefix(std::vector<std::string> operands, std::string_view by,
                                              const StoreSources& sources);
+/// The same, but where there is one prefix only, none need be named.
+[[nodiscard]] Result<Operands> settle_optional(std::vector<std::string> operands,
+                                               std::string_view by, const StoreSources& sources);
 /// [STORE] FILE
 [[nodiscard]] Result<Operands> settle_file(std::vector<std::string> operands,
                                            const StoreSources& sources);

@@ -37,10 +37,11 @@ bool looks_like_path(std::string_view text) noexcept {
          text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
-Result<std::uint64_t> find_path(std::string_view text, std::span<const PathInfo> paths) {
+Result<std::uint64_t> find_path(std::string_view text, std::span<const PathInfo> paths,
+                                std::string_view lister) {
   if (!looks_like_path(text)) {
-    return invalid(fmt::format(
-        "\"{}\" is no path name: 1 to 16 hex digits, as `esker ls STORE` shows them", text));
+    return invalid(fmt::format("\"{}\" is no path name: 1 to 16 hex digits, as `{}` shows them",
+                               text, lister));
   }
   const std::string wanted = lower(text);
   std::set<std::uint64_t> found;
@@ -49,9 +50,8 @@ Result<std::uint64_t> find_path(std::string_view text, std::span<const PathInfo>
   }
   if (found.size() == 1) return *found.begin();
   if (found.empty()) {
-    return invalid(
-        fmt::format("no path begins with {}: `esker ls STORE` lists the {} that are stored", wanted,
-                    paths.size()));
+    return invalid(fmt::format("no path begins with {}: `{}` lists the {} that are stored", wanted,
+                               lister, paths.size()));
   }
   std::string list;
   std::size_t listed = 0;

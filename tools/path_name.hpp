@@ -18,8 +18,9 @@ inline constexpr std::size_t shown_path_digits = 12;
 [[nodiscard]] bool looks_like_path(std::string_view text) noexcept;
 
 /// The one stored path whose name starts with `text`. No such path, or several, is an error that
-/// lists what could have been meant.
+/// lists what could have been meant; `lister` is the command that shows all names.
 [[nodiscard]] Result<std::uint64_t> find_path(std::string_view text,
-                                              std::span<const PathInfo> paths);
+                                              std::span<const PathInfo> paths,
+                                              std::string_view lister = "esker ls STORE");
 
 }  // namespace esker::cli

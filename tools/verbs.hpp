@@ -76,7 +76,18 @@ inline constexpr auto verbs = std::to_array<Verb>({
      "  esker export chat 9f3c11ab02de --codec zstd -o one.esnap\n"
      "  esker export chat - | ssh host esker import --create chat -\n"
      "  esker export chat --ids prompt.json --first 2000 --like old.bin -o slot.bin\n"
-     "  esker export chat --session \"support 17\" --like old.bin -o slot.bin\n"},
+     "  esker export chat --session \"support 17\" --like old.bin -o slot.bin\n"
+     "  esker export chat 9f3c --format safetensors -o prefix.safetensors\n"},
+    {"convert", "Move", "IN OUT", "Make another kind of file of one: llama.cpp, esnap, safetensors",
+     "  esker convert slot.bin chat.esnap --model-file model.gguf\n"
+     "  esker convert chat.esnap new.slot --like old.slot\n"
+     "  esker convert slot.bin chat.session --arch llama\n"
+     "  esker convert chat.esnap chat.safetensors --session \"support 17\"\n"},
+    {"cat", "Move", "STORE|FILE [PATH]", "Write the rows of one layer as a matrix for numpy (.npy)",
+     "  esker cat chat 9f3c11ab02de --layer 0 --plane key -o k0.npy\n"
+     "  esker cat chat.esnap --session \"support 17\" --layer 5 --plane value --range 0:64 > "
+     "v.npy\n"
+     "  esker cat slot.bin --layer 0 --plane key -o k0.npy\n"},
     {"diff", "Move", "A B", "Compare two stores or snapshots, byte by byte; exit 1 if they differ",
      "  esker diff chat chat.esnap\n"
      "  esker diff monday.esnap tuesday.esnap --json\n"},

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_target.hpp"
+#include "fuzz/kept_inputs.hpp"
 #include "fuzz/mutator.hpp"
 
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
@@ -23,11 +25,15 @@ using esker::fuzz::Bytes;
 
 constexpr unsigned hang_s = 120;  // nobody's expected duration: only what ends a hang
 constexpr const char* usage =
-    "usage: TARGET [--seed N] [--rounds N | --round N] [--save DIR] [FILE…]\n"
+    "usage: TARGET [--seed N] [--rounds N | --round N] [--corpus DIR] [--save DIR] [--keep DIR] "
+    "[FILE…]\n"
     "  --rounds N   so many mutations of the corpus; the default is 1000\n"
     "  --round N    only this one, to see a failure again\n"
     "  --seed N     another series; 0 takes one that was never tried\n"
-    "  --save DIR   writes the inputs there instead of running them: a corpus for libFuzzer\n"
+    "  --corpus DIR runs the files in it first: inputs that once were new to libFuzzer\n"
+    "  --save DIR   writes the inputs there, those of --corpus too, instead of running them: a\n"
+    "               corpus for libFuzzer\n"
+    "  --keep DIR   packs the FILEs into that directory, for --corpus\n"
     "  FILE         runs what is in these files instead\n";
 
 struct Arguments {
@@ -35,6 +41,8 @@ struct Arguments {
   std::uint64_t first = 0;
   std::uint64_t rounds = 1000;
   std::string save;
+  std::string corpus;
+  std::string keep;
   std::vector<std::string> files;
 };
 
@@ -79,9 +87,9 @@ bool parse(int argc, char** argv, Arguments& out) {
     } else if (word == "--round") {
       if (!number(i, out.first)) return false;
       out.rounds = 1;
-    } else if (word == "--save") {
+    } else if (word == "--save" || word == "--corpus" || word == "--keep") {
       if (++i >= argc) return false;
-      out.save = argv[i];
+      (word == "--save" ? out.save : word == "--keep" ? out.keep : out.corpus) = argv[i];
     } else if (word.substr(0, 1) == "-") {
       return false;
     } else {
@@ -108,14 +116,28 @@ bool save(const std::string& path, const Bytes& input) {
   return static_cast<bool>(out);
 }
 
-int run_files(const std::vector<std::string>& files) {
+Bytes read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error(path + " cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Bytes read_kept(const std::string& path) { return esker::fuzz::unpack(read(path)); }
+
+/// Packs inputs that libFuzzer found into `directory`, by their own names.
+int keep_files(const std::vector<std::string>& files, const std::string& directory) {
   for (const std::string& path : files) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) {
-      std::fprintf(stderr, "fuzz: %s cannot be read\n", path.c_str());
-      return 1;
-    }
-    const Bytes input{std::istreambuf_iterator<char>(in), {}};
+    const std::string name = std::filesystem::path(path).filename().string().substr(0, 12);
+    const Bytes packed = esker::fuzz::pack(read(path));
+    if (esker::fuzz::unpack(packed) != read(path)) throw std::runtime_error(path + " differs");
+    if (!save(directory + '/' + name, packed)) return 1;
+  }
+  return 0;
+}
+
+int run_files(const std::vector<std::string>& files, Bytes (*reader)(const std::string&)) {
+  for (const std::string& path : files) {
+    const Bytes input = reader(path);
     std::snprintf(now, sizeof now, "fuzz: input %s\n", path.c_str());
     run(input);
   }
@@ -154,6 +176,10 @@ int run_mutations(const Arguments& arguments, esker::fuzz::Mutator& mutator) {
 }
 
 int save_inputs(const Arguments& arguments, esker::fuzz::Mutator& mutator) {
+  for (const std::string& kept : esker::fuzz::files_in(arguments.corpus)) {
+    const std::string name = std::filesystem::path(kept).filename().string();
+    if (!save(arguments.save + "/kept-" + name, read_kept(kept))) return 1;
+  }
   for (std::size_t i = 0; i < mutator.corpus().size(); ++i) {
     if (!save(arguments.save + "/corpus-" + std::to_string(i), mutator.corpus()[i])) return 1;
   }
@@ -175,9 +201,11 @@ int main(int argc, char** argv) {
   if (arguments.seed == 0) arguments.seed = std::random_device()();
   try {
     watch();
-    if (!arguments.files.empty()) return run_files(arguments.files);
+    if (!arguments.keep.empty()) return keep_files(arguments.files, arguments.keep);
+    if (!arguments.files.empty()) return run_files(arguments.files, &read);
     esker::fuzz::Mutator mutator(esker::fuzz::corpus());
     if (!arguments.save.empty()) return save_inputs(arguments, mutator);
+    if (!arguments.corpus.empty()) run_files(esker::fuzz::files_in(arguments.corpus), &read_kept);
     if (!run_corpus(mutator.corpus())) return 1;
     return run_mutations(arguments, mutator);
   } catch (const std::exception& error) {

@@ -12,6 +12,7 @@ _esker() {
   local verbs="info ls match stat ps log verify reap session import export"
   verbs+=" create rm evict trim destroy help"
   verbs+=" diff merge split repack backup restore check prune"
+  verbs+=" convert cat"
   local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
   local change="--dry-run --yes"
@@ -40,7 +41,20 @@ _esker() {
       mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
       return
       ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "esnap llama" -- "$current"); return ;;
+    --format)
+      word="esnap llama"
+      [[ $verb == export ]] && word="esnap llama llama-session safetensors"
+      mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
+      return
+      ;;
+    --from | --to)
+      if [[ $verb == convert ]]; then
+        word="llama llama-session esnap store safetensors"
+        mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
+        return
+      fi
+      ;;
+    --plane) mapfile -t COMPREPLY < <(compgen -W "key value" -- "$current"); return ;;
     --codec) mapfile -t COMPREPLY < <(compgen -W "raw lz4 zstd" -- "$current"); return ;;
     --lossy) mapfile -t COMPREPLY < <(compgen -W "q8 q4" -- "$current"); return ;;
     --all) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
@@ -63,7 +77,12 @@ _esker() {
       own="--format --model --model-file --assume-model --session --set --ttl --priority --create"
       own+=" $taking"
       ;;
-    export) own="--format --like $prompt --session --lossy $codec $file" ;;
+    export) own="--format --like --arch $prompt --session --lossy $codec $file" ;;
+    convert)
+      own="--from --to --like --arch --file-version --path --session $prompt"
+      own+=" --model --model-file --assume-model --force"
+      ;;
+    cat) own="--layer --plane --range $prompt --session --output --force" ;;
     diff) own="--namespace" ;;
     merge) own="$codec $file" ;;
     split) own="--session $codec $file" ;;

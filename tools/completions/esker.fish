@@ -33,6 +33,8 @@ complete -c esker -n __fish_use_subcommand -a reap -d "Clean up after dead proce
 complete -c esker -n __fish_use_subcommand -a session -d "Look after sessions"
 complete -c esker -n __fish_use_subcommand -a import -d "Store an engine's file"
 complete -c esker -n __fish_use_subcommand -a export -d "Write a prefix as a file"
+complete -c esker -n __fish_use_subcommand -a convert -d "Make another kind of file of one"
+complete -c esker -n __fish_use_subcommand -a cat -d "Write the rows of one layer for numpy"
 complete -c esker -n __fish_use_subcommand -a create -d "Make a store"
 complete -c esker -n __fish_use_subcommand -a rm -d "Forget paths"
 complete -c esker -n __fish_use_subcommand -a evict -d "Free what was not used for longest"
@@ -77,7 +79,30 @@ complete -c esker -n '__esker_in match import export restore diff' -l namespace 
     -d 'Root of the path'
 complete -c esker -n '__esker_in log' -s f -l follow -d 'Go on with what happens next'
 complete -c esker -n '__esker_in log' -l since -x -d 'After this event'
-complete -c esker -n '__esker_in import export' -l format -x -a 'esnap llama' -d 'Kind of file'
+complete -c esker -n '__esker_in import' -l format -x -a 'esnap llama' -d 'Kind of file'
+complete -c esker -n '__esker_in export' -l format -x \
+    -a 'esnap llama llama-session safetensors' -d 'Kind of file'
+complete -c esker -n '__esker_in export convert' -l arch -x -d 'Architecture, for a session file'
+complete -c esker -n '__esker_in convert cat' -F
+complete -c esker -n '__esker_in convert' -l from -x \
+    -a 'llama llama-session esnap store' -d 'What IN is'
+complete -c esker -n '__esker_in convert' -l to -x \
+    -a 'llama llama-session esnap store safetensors' -d 'What OUT is to be'
+complete -c esker -n '__esker_in convert' -l file-version -x -d 'Version of the result'
+complete -c esker -n '__esker_in convert' -l path -x -d 'Which path of IN'
+complete -c esker -n '__esker_in convert cat' -l session -x -d 'Which session'
+complete -c esker -n '__esker_in convert cat' -l ids -r -F -d 'Token ids'
+complete -c esker -n '__esker_in convert cat' -l first -x -d 'Only the first N tokens'
+complete -c esker -n '__esker_in convert cat' -l namespace -x -d 'Root of the path'
+complete -c esker -n '__esker_in convert' -l like -r -F -d 'A llama.cpp file'
+complete -c esker -n '__esker_in convert' -l model -x -d 'A fact: key=value'
+complete -c esker -n '__esker_in convert' -l model-file -r -F -d 'The model'
+complete -c esker -n '__esker_in convert' -l assume-model -d 'Take it for granted'
+complete -c esker -n '__esker_in cat' -l layer -x -d 'The layer'
+complete -c esker -n '__esker_in cat' -l plane -x -a 'key value' -d 'Which rows'
+complete -c esker -n '__esker_in cat' -l range -x -d 'Only tokens from A up to before B'
+complete -c esker -n '__esker_in cat' -s o -l output -r -F -d 'File to write'
+complete -c esker -n '__esker_in convert cat' -s f -l force -d 'Replace it'
 complete -c esker -n '__esker_in import restore diff merge split repack verify check info' -F
 complete -c esker -n '__esker_in import' -l session -x -d 'Keep it as this session'
 complete -c esker -n '__esker_in import' -l set -x -d 'A note: key=value'

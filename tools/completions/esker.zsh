@@ -22,6 +22,8 @@ _esker() {
     'session:look after sessions'
     "import:store an engine's file"
     'export:write a prefix as a file'
+    'convert:make another kind of file of one'
+    'cat:write the rows of one layer for numpy'
     'create:make a store'
     'rm:forget paths'
     'evict:free what was not used for longest'
@@ -108,9 +110,25 @@ _esker() {
         '*--set[a note on the session]:key=value:' '--ttl[how long the session lives]:time:'
         '--priority[which kept ones come first]:number:' $taking '2:file:_files')
       ;;
+    convert)
+      own=('--from[what IN is]:kind:(llama llama-session esnap store)'
+        '--to[what OUT is to be]:kind:(llama llama-session esnap store safetensors)'
+        '--like[a file of the server]:file:_files' '--arch[architecture]:name:'
+        '--file-version[version of the result]:number:' '--path[which path]:path:'
+        '--session[which session]:name:' $prompt '*--model[a fact]:key=value:'
+        '--model-file[the model]:file:_files' '--assume-model[take it for granted]'
+        '(-f --force)'{-f,--force}'[replace it]' '1:file:_files' '2:file:_files')
+      ;;
+    cat)
+      own=('--layer[the layer]:number:' '--plane[which rows]:plane:(key value)'
+        '--range[tokens from A up to before B]:range:' $prompt '--session[which session]:name:'
+        '(-o --output)'{-o,--output}'[file to write]:file:_files'
+        '(-f --force)'{-f,--force}'[replace it]')
+      ;;
     export)
-      own=('--format[kind of file]:format:(esnap llama)' '--like[a file of the server]:file:_files'
-        $prompt '*--session[what is stored of it]:name:' '--lossy[fewer bits]:name:(q8 q4)'
+      own=('--format[kind of file]:format:(esnap llama llama-session safetensors)'
+        '--like[a file of the server]:file:_files' '--arch[architecture]:name:' $prompt
+        '*--session[what is stored of it]:name:' '--lossy[fewer bits]:name:(q8 q4)'
         $codec $output)
       ;;
     restore) own=($taking '2:file:_files') ;;

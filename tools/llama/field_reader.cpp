@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 
 namespace esker::cli::llama {
 
@@ -50,6 +51,19 @@ T FieldReader::number(std::string_view field) {
 std::uint32_t FieldReader::u32(std::string_view field) { return number<std::uint32_t>(field); }
 std::int32_t FieldReader::i32(std::string_view field) { return number<std::int32_t>(field); }
 std::uint64_t FieldReader::u64(std::string_view field) { return number<std::uint64_t>(field); }
+
+std::string FieldReader::text(std::uint32_t bytes, std::string_view field) {
+  const std::uint64_t start = offset_;
+  skip(bytes, 1, field);
+  if (!ok()) return {};
+  field_offset_ = start;
+  std::string read(bytes, '\0');
+  if (auto got = file_->read(start, std::as_writable_bytes(std::span(read))); !got) {
+    error_ = std::move(got).error();
+    return {};
+  }
+  return read;
+}
 
 void FieldReader::skip(std::uint64_t count, std::uint64_t item_bytes, std::string_view field) {
   if (!ok()) return;

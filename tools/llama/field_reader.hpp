@@ -25,6 +25,8 @@ class FieldReader {
   [[nodiscard]] std::uint32_t u32(std::string_view field);
   [[nodiscard]] std::int32_t i32(std::string_view field);
   [[nodiscard]] std::uint64_t u64(std::string_view field);
+  /// Reads `bytes` bytes of text, whatever they are. The caller has checked how many it takes.
+  [[nodiscard]] std::string text(std::uint32_t bytes, std::string_view field);
   /// Steps over `count` items of `item_bytes` each.
   void skip(std::uint64_t count, std::uint64_t item_bytes, std::string_view field);
   void seek(std::uint64_t offset) noexcept { offset_ = offset; }

@@ -43,9 +43,9 @@ Result<void> append(int fd, const std::string& name, std::span<const std::byte> 
   return {};
 }
 
-/// Like one of the two kinds of file that are read here.
+/// Like one of the kinds of file that are read here.
 bool begins_well(std::span<const std::byte> bytes) {
-  constexpr std::array<std::uint32_t, 2> magics{sequence_magic, gguf_magic};
+  constexpr std::array<std::uint32_t, 3> magics{sequence_magic, session_magic, gguf_magic};
   return std::any_of(magics.begin(), magics.end(), [bytes](std::uint32_t magic) {
     return std::memcmp(bytes.data(), &magic, std::min(bytes.size(), sizeof magic)) == 0;
   });
@@ -73,7 +73,7 @@ Result<UniqueFd> spool(int pipe, const std::string& name) {
     const bool first = total == piece.size();
     const auto kept = append(memory.get(), name, piece);
     if (!kept) return tl::unexpected(kept.error());
-    // What begins like neither may never end: the reader will say what is wrong.
+    // What begins like none may never end: the reader will say what is wrong.
     if (first && !begins_well(piece)) return memory;
   }
 }

@@ -66,6 +66,7 @@ std::uint32_t SeqLayout::row_bytes(std::uint32_t layer, Plane plane) const noexc
 std::uint64_t SeqLayout::file_bytes(std::uint64_t tokens) const noexcept {
   const std::uint64_t words = tokens + (payload == TokenPayload::packed ? 4 : 0);
   std::uint64_t bytes = header_bytes + 4 * words;
+  if (container == Container::session) bytes += 4 + architecture.size();
   bytes += 4 + std::uint64_t{4} * streams + cell_bytes * tokens;
   bytes += version >= rotation_version ? 16 : 8;
   for (const LayerRows& rows : layers) {

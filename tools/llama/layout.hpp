@@ -10,10 +10,20 @@ namespace esker::cli::llama {
 
 /// First word of a file that `llama_state_seq_save_file` wrote ("qsgg" on disk).
 inline constexpr std::uint32_t sequence_magic = 0x67677371;
-/// First word of a saved session: a whole context instead of one sequence.
+/// First word of a file that `llama_state_save_file` wrote: a whole context, not one sequence.
 inline constexpr std::uint32_t session_magic = 0x6767736e;
 /// First word of a model file, given here by mistake now and then.
 inline constexpr std::uint32_t gguf_magic = 0x46554747;
+
+/// How a file begins, and how it counts its versions.
+enum class Container : std::uint8_t {
+  sequence,  ///< one sequence: what a server saves of a slot
+  session,   ///< a whole context, with the model's architecture by name
+};
+
+/// Session files count their versions so far ahead of sequence files with the same cache.
+inline constexpr std::uint32_t session_version_lead = 7;
+inline constexpr std::uint32_t max_architecture_bytes = 64;
 
 inline constexpr std::uint32_t oldest_version = 3;
 inline constexpr std::uint32_t newest_version = 4;
@@ -44,13 +54,15 @@ enum class TokenPayload : std::uint8_t {
   packed,  ///< -1, 1, number of tokens, tokens, number of media chunks
 };
 
-/// Everything that two sequence files of one server have in common, whatever text they hold.
+/// Everything that two files of one server have in common, whatever text they hold.
 /// Threads:  a plain value.
 /// Lifetime: independent of the file that it was read from.
 /// Errors:   none; SeqFile checks each field before it makes one.
 /// Cost:     8 bytes per layer.
 struct SeqLayout {
-  std::uint32_t version = newest_version;
+  Container container = Container::sequence;
+  std::string architecture;                ///< such as "llama"; only session files have it
+  std::uint32_t version = newest_version;  ///< as sequence files count
   std::uint32_t streams = 1;
   TokenPayload payload = TokenPayload::plain;
   bool values_transposed = false;  ///< V is stored channel by channel (no flash attention)

@@ -57,6 +57,18 @@ bool recurrent_at(const FieldReader& in, std::uint64_t offset) {
          layers <= Geometry::max_layers;
 }
 
+/// The same where a whole context was saved: there each cell tells its sequence. A type and the
+/// size of a row follow, where the cells of an attention cache go on.
+bool recurrent_context_at(const FieldReader& in, std::uint64_t offset) {
+  const auto words = words_at<9>(in, offset);
+  if (!words) return false;
+  const auto [cells, position, sequences, sequence, transposed, layers, type, row, row_high] =
+      *words;
+  return cells == 1 && is_position(position) && sequences == 1 && is_position(sequence) &&
+         transposed == 0 && layers > 0 && layers <= Geometry::max_layers &&
+         find_element_type(type) != nullptr && row > 0 && row_high == 0;
+}
+
 /// n_stream, empty streams, cell_count, position, n_seq_id 1.
 bool attention_at(const FieldReader& in, std::uint64_t offset) {
   const auto streams = words_at<1>(in, offset);
@@ -118,13 +130,14 @@ bool cache_ends_at(const FieldReader& in, std::uint64_t offset, std::uint32_t st
   return offset == in.file().bytes() || section_magic_at(in, offset).has_value();
 }
 
-void check_tail(FieldReader& in) {
+void check_tail(FieldReader& in, Container container) {
   const std::uint64_t offset = in.offset();
   if (!in.ok() || in.remaining() == 0) return;
   const auto magic = section_magic_at(in, offset);
   if (magic == "SCKP") {
     const auto words = words_at<3>(in, offset);
-    const bool empty = words && (*words)[1] == checkpoint_version && (*words)[2] == 0;
+    const bool empty = container == Container::sequence && words &&
+                       (*words)[1] == checkpoint_version && (*words)[2] == 0;
     if (!empty || in.remaining() != sizeof(*words)) refuse_kind(in, offset, checkpoint_reason);
     return;
   }
@@ -146,7 +159,7 @@ void check_tail(FieldReader& in) {
 void explain_failure(FieldReader& in, std::uint64_t memory_offset, const Cells& cells,
                      std::uint32_t version) {
   if (in.ok() || in.error().code != Errc::corrupt) return;
-  if (recurrent_at(in, memory_offset)) {
+  if (recurrent_at(in, memory_offset) || recurrent_context_at(in, memory_offset)) {
     refuse_kind(in, memory_offset, recurrent_reason);
   } else if (extended_cells(in, cells, version)) {
     refuse_kind(in, cells.first_cell_offset, extended_reason);
@@ -155,7 +168,7 @@ void explain_failure(FieldReader& in, std::uint64_t memory_offset, const Cells& 
 
 void explain_second_cache(FieldReader& in, std::uint64_t offset) {
   if (in.ok() || in.error().code != Errc::corrupt) return;
-  if (recurrent_at(in, offset)) {
+  if (recurrent_at(in, offset) || recurrent_context_at(in, offset)) {
     refuse_kind(in, offset, recurrent_reason);
   } else if (attention_at(in, offset)) {
     refuse_kind(in, offset, window_reason);

@@ -4,6 +4,7 @@
 
 #include "llama/cells.hpp"
 #include "llama/field_reader.hpp"
+#include "llama/layout.hpp"
 
 namespace esker::cli::llama {
 
@@ -13,8 +14,8 @@ namespace esker::cli::llama {
                                  std::uint32_t streams_after);
 
 /// Judges what stands behind the cache: nothing, a section known to be harmless, or a reason to
-/// refuse the file, which then stands in the reader.
-void check_tail(FieldReader& in);
+/// refuse the file, which then stands in the reader. llama.cpp takes a session only without a tail.
+void check_tail(FieldReader& in, Container container);
 
 /// A file that did not parse may be a valid one of a kind that cannot be shared in blocks. Then the
 /// reader's error is replaced by one that names the kind.

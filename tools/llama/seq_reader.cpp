@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "llama/cells.hpp"
+#include "llama/container.hpp"
 #include "llama/field_reader.hpp"
 #include "llama/other_sections.hpp"
 #include "llama/token_payload.hpp"
@@ -13,32 +14,6 @@
 namespace esker::cli::llama {
 
 namespace {
-
-void read_magic(FieldReader& in) {
-  const std::uint32_t magic = in.u32("magic");
-  if (!in.ok() || magic == sequence_magic) return;
-  if (magic == session_magic) {
-    in.refuse(Errc::incompatible,
-              "holds a whole llama.cpp session ('ggsn'), not one sequence: save a slot instead");
-  } else if (magic == gguf_magic) {
-    in.refuse(Errc::incompatible, "is a model (GGUF), not a saved sequence");
-  } else {
-    in.reject("magic", fmt::format("{:#010x}", magic),
-              fmt::format("{:#010x}: this is no sequence file of llama.cpp", sequence_magic));
-  }
-}
-
-std::uint32_t read_version(FieldReader& in) {
-  const std::uint32_t version = in.u32("version");
-  if (in.ok() && (version < oldest_version || version > newest_version)) {
-    in.refuse(
-        Errc::incompatible,
-        fmt::format("version at byte 4: found {}, expected {}…{}: save it with a llama.cpp that "
-                    "writes one of these",
-                    version, oldest_version, newest_version));
-  }
-  return version;
-}
 
 void check_counts(FieldReader& in, std::size_t tokens, std::size_t cells) {
   if (!in.ok()) return;
@@ -52,10 +27,11 @@ void check_counts(FieldReader& in, std::size_t tokens, std::size_t cells) {
   }
 }
 
-SeqLayout layout_of(std::uint32_t version, const Cells& cells, TokenPayload payload,
+SeqLayout layout_of(const FileHead& head, const Cells& cells, TokenPayload payload,
                     const CacheSection& section) {
   SeqLayout layout;
-  layout.version = version;
+  layout.container = head.container;
+  layout.version = head.version;
   layout.streams = cells.streams;
   layout.payload = payload;
   layout.values_transposed = section.values_transposed;
@@ -81,27 +57,29 @@ Result<SeqFile> SeqFile::open(const std::string& path) {
 Result<SeqFile> SeqFile::parse(InputFile input) {
   SeqFile file(std::move(input));
   FieldReader in(file.file_);
-  read_magic(in);
-  const std::uint32_t version = read_version(in);
+  const FileHead head = read_head(in);
   TokenList list = read_tokens(in);
+  std::string architecture;
+  if (head.container == Container::session) architecture = read_architecture(in);
   if (!in.ok()) return tl::unexpected(in.error());
 
   const std::uint64_t memory_offset = in.offset();
-  Cells cells = read_cells(in);
+  Cells cells = read_cells(in, head.container);
   check_counts(in, list.tokens.size(), cells.row_of_position.size());
   CacheSection section;
   if (in.ok()) {
-    section = read_cache(in, version, cells);
-    read_streams_after(in, cells);
+    section = read_cache(in, head.version, cells);
+    read_streams_after(in, head.container, cells);
     if (section.keys_end > 0) {
       explain_second_cache(in, section.keys_end + std::uint64_t{4} * cells.streams_after);
     }
-    check_tail(in);
+    check_tail(in, head.container);
   }
-  explain_failure(in, memory_offset, cells, version);
+  explain_failure(in, memory_offset, cells, head.version);
   if (!in.ok()) return tl::unexpected(in.error());
 
-  file.layout_ = layout_of(version, cells, list.payload, section);
+  file.layout_ = layout_of(head, cells, list.payload, section);
+  file.layout_.architecture = std::move(architecture);
   file.tokens_ = std::move(list.tokens);
   file.row_of_position_ = std::move(cells.row_of_position);
   file.keys_ = std::move(section.keys);

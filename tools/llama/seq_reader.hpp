@@ -15,7 +15,7 @@
 namespace esker::cli::llama {
 
 /// One sequence of llama.cpp: its tokens and its K and V rows, as `POST /slots/N?action=save` and
-/// `llama_state_seq_save_file` write it.
+/// `llama_state_seq_save_file` write it, or `llama_state_save_file` for a context of one sequence.
 /// Threads:  `rows` from any thread.
 /// Lifetime: keeps the file open; tokens and layout are read once, rows when they are asked for.
 /// Errors:   `open` refuses whatever does not check against the size of the file, and names kinds

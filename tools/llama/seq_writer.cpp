@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "llama/container.hpp"
 #include "llama/token_payload.hpp"
 #include "llama/transpose.hpp"
 
@@ -43,8 +44,11 @@ class Writer {
 
   Result<void> write_head() {
     const std::vector<std::int32_t> token_list = token_words(layout_.payload, tokens_);
-    auto done = words({sequence_magic, layout_.version});
+    const bool session = layout_.container == Container::session;
+    auto done = words({session ? session_magic : sequence_magic,
+                       written_version(layout_.container, layout_.version)});
     if (done) done = sink_.put(std::as_bytes(std::span(token_list)));
+    if (done && session) done = write_architecture();
     if (done) done = words({layout_.streams, count()});
     for (std::uint32_t position = 0; position < count() && done; ++position) {
       done = words({position, 1, 0});
@@ -55,6 +59,11 @@ class Writer {
       done = words({layout_.key_rotation, layout_.value_rotation});
     }
     return done;
+  }
+
+  Result<void> write_architecture() {
+    auto done = sink_.put_u32(static_cast<std::uint32_t>(layout_.architecture.size()));
+    return done ? sink_.put(std::as_bytes(std::span(layout_.architecture))) : done;
   }
 
   Result<void> write_keys(std::uint32_t layer) {
@@ -142,6 +151,9 @@ Result<void> check_layout(const SeqLayout& layout, Tokens tokens) {
   };
   const bool version_known = layout.version >= oldest_version && layout.version <= newest_version;
   if (!version_known) return fail("sequence file: version out of range");
+  const bool nameless =
+      layout.container == Container::session && !is_architecture(layout.architecture);
+  if (nameless) return fail("session file: the model's architecture is not known");
   if (tokens.empty()) return fail("sequence file: no tokens to write");
   if (layout.layers.empty()) return fail("sequence file: no layers to write");
   const ElementType* type = find_element_type(layout.value_type);

@@ -11,7 +11,8 @@ void Parser::add_import() {
   CLI::App* app = verb("import");
   auto args = std::make_shared<ImportArgs>();
   const CLI::Option* operands = add_operands(app);
-  add_format(app, args->format, "esnap: snapshots; llama: sequence files (the file tells)");
+  add_format(app, args->format,
+             "esnap: snapshots; llama: sequence and session files (the file tells)");
   add_model(app, args->model);
   CLI::Option* assume = app->add_flag("--assume-model", args->assume_model,
                                       "Take for granted that the file is of the store's model");
@@ -132,7 +133,7 @@ void Parser::add_export() {
     const bool llama = args->format != "esnap";  // or tensors: one sequence, and no snapshot
     check_like(*args);
     for (const CLI::Option* option : codec) {
-      if (llama && option->count() > 0) {
+      if (!snapshot && option->count() > 0) {
         throw CLI::ParseError(
             fmt::format("{} is for snapshots, and this writes none", option->get_name()),
             usage_code);
@@ -142,8 +143,8 @@ void Parser::add_export() {
       throw CLI::ParseError("where to? Give -o FILE, or - for a pipe", usage_code);
     }
     check_codec(args->codec);
-    Operands settled = llama ? settle_llama(*args, std::move(words), sources_)
-                             : settle_snapshot(*args, std::move(words), sources_);
+    Operands settled = snapshot ? settle_snapshot(*args, std::move(words), sources_)
+                                : settle_sequence(*args, std::move(words), sources_);
     args->store = std::move(settled.store);
     args->paths = std::move(settled.rest);
     return *args;

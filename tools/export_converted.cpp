@@ -15,6 +15,11 @@ namespace esker::cli {
 
 namespace {
 
+/// The one that such a file may hold, or "".
+std::string only(const std::vector<std::string>& names) {
+  return names.empty() ? "" : names.front();
+}
+
 Result<std::uint64_t> write(const ExportArgs& args, const RowsSource& source,
                             llama::OutputFile& output, const Progress& progress) {
   if (args.format == "safetensors") return write_tensors(source, output, progress);
@@ -49,6 +54,7 @@ void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes,
     return;
   }
   out.line(text);
+  const std::string session = only(args.sessions);
   out.json({{"store", args.store},
             {"session", args.sessions.empty() ? Value() : Value(args.sessions.front())},
             {"format", args.format},

@@ -23,7 +23,7 @@ struct ChunkCursor {
   std::uint32_t span_rows = 0;
 
   [[nodiscard]] bool done(std::size_t planes) const noexcept {
-    return plane >= planes || span_rows == 0;
+    return plane >= planes || first_row >= span_rows;
   }
   /// Rows of the chunk that comes now.
   [[nodiscard]] std::uint32_t rows(const std::vector<RowShape>& planes) const noexcept;

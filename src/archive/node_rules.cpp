@@ -2,8 +2,6 @@
 // 1. Writers and readers ask the same rules, so nothing is written that is refused later.
 #include "archive/node_rules.hpp"
 
-#include "format/snapshot_file.hpp"
-
 namespace esker::detail {
 
 namespace {
@@ -47,8 +45,9 @@ Result<void> check_parent_number(const ArchiveNode& node, std::uint32_t number,
   return {};
 }
 
-Result<void> check_span(const ArchiveSpan& span, const Geometry& geometry, Errc code,
+Result<void> check_span(const ArchiveSpan& span, const SnapshotHead& head, Errc code,
                         std::string_view where) {
+  const Geometry& geometry = head.geometry;
   const std::size_t count = span.nodes.size();
   if (count == 0 || count > snapshot_span_nodes || count > no_node - span.first_node) {
     return fail_field(code, where, "nodes", std::to_string(count),
@@ -62,6 +61,9 @@ Result<void> check_span(const ArchiveSpan& span, const Geometry& geometry, Errc 
     if (node.parent != no_node) {
       auto ok = check_parent_number(node, span.first_node + i, span.first_node, fault);
       if (!ok) return ok;
+    }
+    if (!node.has_rows && head.use == SnapshotUse::portable) {
+      return fault("flags", "0", "1: in portable files all nodes have rows");
     }
     rows += node.has_rows ? node.tokens : 0;
   }

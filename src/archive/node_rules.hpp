@@ -8,6 +8,7 @@
 
 #include "archive/nodes.hpp"
 #include "base/error.hpp"
+#include "format/snapshot_file.hpp"
 
 namespace esker::detail {
 
@@ -29,7 +30,7 @@ struct NodeFault {
                                                std::uint32_t span_first, const NodeFault& fault);
 
 /// All that can be said of a span's nodes without those before it.
-[[nodiscard]] Result<void> check_span(const ArchiveSpan& span, const Geometry& geometry, Errc code,
+[[nodiscard]] Result<void> check_span(const ArchiveSpan& span, const SnapshotHead& head, Errc code,
                                       std::string_view where);
 
 }  // namespace esker::detail

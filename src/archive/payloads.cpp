@@ -160,7 +160,7 @@ std::vector<std::byte> encode_span(const ArchiveSpan& span) {
 }
 
 Result<ArchiveSpan> decode_span(const FrameHeader& frame, std::span<const std::byte> payload,
-                                const Geometry& geometry, std::string_view where) {
+                                const SnapshotHead& head, std::string_view where) {
   ArchiveSpan span;
   span.first_node = frame.number;
   span.rows = frame.rows;
@@ -175,7 +175,7 @@ Result<ArchiveSpan> decode_span(const FrameHeader& frame, std::span<const std::b
     span.nodes.push_back(std::move(*node));
   }
   if (auto ok = in.at_end(where); !ok) return failure_of(ok);
-  auto ok = check_span(span, geometry, Errc::corrupt, where);
+  auto ok = check_span(span, head, Errc::corrupt, where);
   if (!ok) return failure_of(ok);
   return span;
 }

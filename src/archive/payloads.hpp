@@ -24,7 +24,7 @@ namespace esker::detail {
 [[nodiscard]] std::vector<std::byte> encode_span(const ArchiveSpan& span);
 [[nodiscard]] Result<ArchiveSpan> decode_span(const FrameHeader& frame,
                                               std::span<const std::byte> payload,
-                                              const Geometry& geometry, std::string_view where);
+                                              const SnapshotHead& head, std::string_view where);
 
 struct DecodedSession {
   ArchiveSession session;

@@ -135,7 +135,7 @@ Result<void> ArchiveReader::State::index_payload(const FrameHeader& frame) {
 Result<ArchiveSpan> ArchiveReader::State::read_span(const FrameHeader& frame) {
   auto bytes = whole(frame);
   if (!bytes) return failure_of(bytes);
-  auto span = decode_span(frame, *bytes, head.geometry, where(frame));
+  auto span = decode_span(frame, *bytes, head, where(frame));
   if (!span) return span;
   auto ok = nodes.add(*span, Errc::corrupt, where(frame));
   if (!ok) return failure_of(ok);

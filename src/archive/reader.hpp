@@ -88,7 +88,8 @@ class ArchiveReader {
 
   /// The next part. Rows of a span that were not taken are skipped. After an error it fails again.
   [[nodiscard]] Result<ArchivePart> next();
-  /// Decodes the rows of the span that `next` has just returned, once; chunks with wanted rows only.
+  /// Decodes the rows of the span that `next` has just returned, once; of it, chunks with wanted
+  /// rows only.
   [[nodiscard]] Result<void> rows(const RowFilter& wanted, const RowTaker& taker,
                                   std::uint32_t threads);
 
@@ -106,6 +107,7 @@ class ArchiveReader {
   friend Result<SnapshotCheck> check_archive(ArchiveReader& reader, const Progress& progress);
   struct State;
   class RowRun;
+  class Check;
   [[nodiscard]] static Result<ArchiveReader> start(ByteSource source);
   explicit ArchiveReader(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;

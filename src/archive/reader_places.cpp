@@ -238,7 +238,7 @@ Result<ArchiveSpan> ArchiveReader::span_at(const SpanPlace& place) const {
     if (rows != frame->rows) return bad(where, "rows", frame->rows, std::to_string(rows));
     auto payload = places.payload(place.offset, *frame);
     if (!payload) return failure_of(payload);
-    return decode_span(*frame, *payload, state_->head.geometry, where);
+    return decode_span(*frame, *payload, state_->head, where);
   });
 }
 

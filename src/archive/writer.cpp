@@ -174,16 +174,10 @@ Result<void> ArchiveWriter::State::put_chunk(const CodedChunk& chunk) {
 }
 
 Result<void> ArchiveWriter::State::put_span(const ArchiveSpan& span, const RowReader& rows) {
-  auto ok = check_span(span, head.geometry, Errc::invalid, where());
+  auto ok = check_span(span, head, Errc::invalid, where());
   if (!ok) return ok;
   if (order.sessions() > 0) {
     return fail(Errc::invalid, where() + ": spans come before sessions");
-  }
-  if (head.use == SnapshotUse::portable) {
-    const auto bare = [](const ArchiveNode& node) { return !node.has_rows; };
-    if (std::any_of(span.nodes.begin(), span.nodes.end(), bare)) {
-      return fail(Errc::invalid, where() + ": a node without rows, only for cold files");
-    }
   }
   lay_out(span.rows);
   for (Bench& bench : benches) bench.errors = {};

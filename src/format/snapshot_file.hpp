@@ -181,8 +181,8 @@ void seal_frame_of_sum(FrameHeader& frame, std::uint64_t payload_checksum,
                        const SnapshotHead& head);
 /// "PATH: frame 7", for messages.
 [[nodiscard]] std::string frame_text(std::uint64_t sequence, std::string_view path);
-/// `Errc::corrupt` unless magic, checksum, sequence and kind are as they must be, and what frames of
-/// this kind do not use is zero.
+/// `Errc::corrupt` unless magic, checksum, sequence and kind are as they must be, and what frames
+/// of this kind do not use is zero.
 /// The payload is not looked at.
 [[nodiscard]] Result<void> check_frame(const FrameHeader& frame, std::uint64_t sequence,
                                        const SnapshotHead& head, std::string_view path);

@@ -20,11 +20,7 @@ namespace {
 class Importer {
  public:
   Importer(Core& core, ArchiveReader& reader, const ImportOptions& options)
-      : core_(core),
-        reader_(reader),
-        options_(options),
-        nodes_(reader.head().geometry.block_tokens,
-               static_cast<std::uint32_t>(reader.namespaces().size())) {}
+      : core_(core), reader_(reader), options_(options) {}
 
   Result<ImportReport> run() {
     auto names = name_namespaces(reader_.head(), reader_.namespaces(), options_.namespaces);
@@ -33,23 +29,29 @@ class Importer {
     for (const auto& name : names_) report_.unnamed_namespaces += name ? 0 : 1;
     SpanStorer spans(core_, std::move(*names), report_);
     SessionStorer sessions(core_, options_, report_);
-    for (bool more = true; more;) {
-      auto part = reader_.next();
-      if (!part) return failure_of(part);
-      auto done = take(*part, spans, sessions);
-      if (!done) return failure_of(done);
-      more = !std::holds_alternative<ArchiveEnd>(*part);
-      if (options_.progress) options_.progress(reader_.position(), reader_.file_bytes());
-    }
-    if (auto done = sessions.finish(); !done) return failure_of(done);
+    auto done = take_all(spans, sessions);
+    // Also after an error: sessions that were written are to be kept.
+    auto marked = sessions.finish();
+    if (!done) return failure_of(done);
+    if (!marked) return failure_of(marked);
     return report_;
   }
 
  private:
+  Result<void> take_all(SpanStorer& spans, SessionStorer& sessions) {
+    for (bool more = true; more;) {
+      auto part = reader_.next();
+      if (!part) return failure_of(part);
+      if (auto done = take(*part, spans, sessions); !done) return done;
+      more = !std::holds_alternative<ArchiveEnd>(*part);
+      if (options_.progress) options_.progress(reader_.position(), reader_.file_bytes());
+    }
+    return {};
+  }
+
   Result<void> take(const ArchivePart& part, SpanStorer& spans, SessionStorer& sessions) {
     if (const auto* span = std::get_if<ArchiveSpan>(&part)) {
-      if (auto ok = nodes_.add(*span, Errc::corrupt, reader_.label()); !ok) return ok;
-      return spans.store(reader_, *span, nodes_, std::max(1U, options_.threads));
+      return spans.store(reader_, *span, std::max(1U, options_.threads));
     }
     const auto* session = std::get_if<SessionWithStates>(&part);
     if (session == nullptr || !options_.sessions) return {};
@@ -62,7 +64,6 @@ class Importer {
   Core& core_;
   ArchiveReader& reader_;
   const ImportOptions& options_;
-  NodeTable nodes_;
   std::vector<std::optional<std::string>> names_;
   ImportReport report_;
 };

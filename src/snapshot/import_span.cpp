@@ -166,14 +166,14 @@ Result<SpanStorer::Targets> SpanStorer::reserve_all(const ArchiveSpan& span,
 }
 
 Result<void> SpanStorer::store(ArchiveReader& reader, const ArchiveSpan& span,
-                               const NodeTable& nodes, std::uint32_t threads) {
+                               std::uint32_t threads) {
   for (const ArchiveNode& node : span.nodes) {
     // Else the rows of others would not be where they are looked for.
     if (!node.has_rows) {
       return fail_field(Errc::corrupt, reader.label(), "flags of a node", "0", "1: it has rows");
     }
   }
-  auto reserved = reserve_all(span, nodes);
+  auto reserved = reserve_all(span, reader.nodes());
   if (!reserved) return failure_of(reserved);
   const Targets& targets = *reserved;
   if (targets.empty()) return {};
@@ -255,8 +255,7 @@ void SpanStorer::count_published(const ArchiveSpan& span, const Target& target,
     } else if (end_token(node) <= stored_end) {
       ++report_.stored_blocks;
       report_.reachable_tokens += node.tokens;
-      const std::uint32_t rows = end_token(node) - std::max(node.first_token, missing_begin);
-      report_.raw_bytes += rows * core_.superblock.geometry.token_bytes();
+      report_.raw_bytes += node.tokens * core_.superblock.geometry.token_bytes();
     } else {
       ++report_.refused_blocks;
     }

@@ -41,10 +41,10 @@ class SpanStorer {
   SpanStorer(Core& core, Names names, ImportReport& report)
       : core_(core), names_(std::move(names)), report_(report), held_(core) {}
 
-  /// Stores what is missing of a span that is entered in `nodes` and whose rows `reader` gives
-  /// next. Nothing of it becomes visible unless all its rows check.
+  /// Stores what is missing of the span that `reader` has just returned. Nothing of it becomes
+  /// visible unless all its rows check.
   [[nodiscard]] Result<void> store(ArchiveReader& reader, const ArchiveSpan& span,
-                                   const NodeTable& nodes, std::uint32_t threads);
+                                   std::uint32_t threads);
 
  private:
   /// Room for consecutive nodes of the span: a chain, or keys. It is given back unless published.

@@ -30,8 +30,7 @@ TEST_CASE("a snapshot carries every path, fork, part of a block and key into ano
   const Prompts prompts;
   Store from = make_store(dir / "from", small_geometry(block_tokens));
   prompts.put_into(from);
-  const auto written =
-      need(export_snapshot(from, dir / "s.esnap", coded(compression, threads)));
+  const auto written = need(export_snapshot(from, dir / "s.esnap", coded(compression, threads)));
   CHECK(written.blocks == count_of_blocks(from));
   CHECK(written.paths == need(from.paths()).size());
   CHECK(written.raw_bytes == written.tokens * from.geometry().token_bytes());

@@ -133,6 +133,7 @@ class ArchiveReader::Check {
     if (!decoded) return lost_session(failure_of(decoded));
     if (in_order_) state_.order.expect_states(decoded->states);
     session_ = std::move(decoded->session);
+    labels_.clear();
     ++report_.sessions;
     if (state_.session_names.insert(session_->name).second) return {};
     return fail_field(Errc::corrupt, where, "name", "that of an earlier session", "another");
@@ -143,7 +144,9 @@ class ArchiveReader::Check {
     auto state = decode_state(std::move(payload_), *session_, state_.where(frame));
     payload_.clear();
     if (!state) return failure_of(state);
-    return {};
+    if (labels_.insert(state->label).second) return {};
+    return fail_field(Errc::corrupt, state_.where(frame), "label", "that of an earlier state",
+                      "another");
   }
 
   Result<void> lost_nodes(Result<void> why) {
@@ -223,7 +226,8 @@ class ArchiveReader::Check {
   bool placed_ = false;
   bool in_order_ = true;
   bool nodes_known_ = true;
-  std::optional<ArchiveSession> session_;
+  std::optional<ArchiveSession> session_;  ///< the last one, when it is good
+  std::set<std::string, std::less<>> labels_;
   std::vector<std::byte> payload_;
   std::vector<std::byte> rows_;
   CodecMemory memory_;

@@ -255,8 +255,7 @@ void SpanStorer::count_published(const ArchiveSpan& span, const Target& target,
     } else if (end_token(node) <= stored_end) {
       ++report_.stored_blocks;
       report_.reachable_tokens += node.tokens;
-      const std::uint32_t rows = end_token(node) - std::max(node.first_token, missing_begin);
-      report_.raw_bytes += rows * core_.superblock.geometry.token_bytes();
+      report_.raw_bytes += node.tokens * core_.superblock.geometry.token_bytes();
     } else {
       ++report_.refused_blocks;
     }

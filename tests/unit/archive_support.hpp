@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "archive/bytes_in.hpp"
 #include "archive/namespaces.hpp"
 #include "archive/planes.hpp"
 #include "archive/reader.hpp"

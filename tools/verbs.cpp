@@ -54,6 +54,7 @@ std::string usage_of(std::string_view name) {
   if (verb->operands.find("PATH") != std::string_view::npos) {
     text += "  PATH   a name that `esker ls STORE` shows, or the beginning of it\n";
   }
+  if (verb->operands.ends_with("[-]")) text += "  -      the same as -o -: standard output\n";
   if (verb->operands.find("NAME") != std::string_view::npos) {
     text += "  NAME   a session, as `esker session ls STORE` shows it\n";
   }

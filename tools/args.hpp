@@ -168,8 +168,8 @@ using Command =
     std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
                  StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
                  ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
-                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, DiffArgs, RewriteArgs,
-                 BackupArgs, CatArgs, ConvertArgs>;
+                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs,
+                 DiffArgs, RewriteArgs, BackupArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -205,10 +205,10 @@ int run(const SessionRmArgs& args, Output& out);
 int run(const SessionForkArgs& args, Output& out);
 int run(const SessionRenameArgs& args, Output& out);
 int run(const SessionKeepArgs& args, Output& out);
-int run(const CatArgs& args, Output& out);
-int run(const ConvertArgs& args, Output& out);
 int run(const DiffArgs& args, Output& out);
 int run(const RewriteArgs& args, Output& out);
 int run(const BackupArgs& args, Output& out);
+int run(const CatArgs& args, Output& out);
+int run(const ConvertArgs& args, Output& out);
 
 }  // namespace esker::cli

@@ -72,9 +72,6 @@ class Parser {
   void add_import();
   static void add_session_change(CLI::App* app, SessionChange& session);
   void add_export();
-  void add_convert_verbs();
-  void add_cat();
-  void add_convert();
   void add_snapshots();
   static void add_snapshot_import(CLI::App* app, SnapshotImportArgs& args);
   void add_diff();
@@ -85,6 +82,9 @@ class Parser {
                       std::pair<std::size_t, std::size_t> some);
   void add_backup();
   void add_restore();
+  void add_convert_verbs();
+  void add_cat();
+  void add_convert();
   void add_change_verbs();
   void add_create();
   void add_rm();

@@ -132,7 +132,7 @@ int run(const ImportArgs& args, Output& out) {
   if (args.format == "llama") return import_sequence(args, out);
   auto input = open_input(args.file);
   if (!input) return out.fail(args.store, input.error());
-  const bool snapshot = args.format == "esnap" || kind_of(input->get()) == FileKind::snapshot;
+  const bool snapshot = args.format == "esnap" || kind_of(input->get()) == InputKind::snapshot;
   return snapshot ? import_from_snapshot(args, std::move(*input), out) : import_sequence(args, out);
 }
 

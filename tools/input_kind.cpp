@@ -94,24 +94,24 @@ Result<llama::UniqueFd> open_input(const std::string& path) {
   return input;
 }
 
-FileKind kind_of(int fd) {
+InputKind kind_of(int fd) {
   Magic magic{};
   struct stat status {};
   std::size_t bytes = 0;
-  if (::fstat(fd, &status) != 0) return FileKind::unknown;
+  if (::fstat(fd, &status) != 0) return InputKind::unknown;
   if (S_ISREG(status.st_mode)) bytes = peek_file(fd, magic);
   if (S_ISFIFO(status.st_mode)) bytes = peek_stream(fd, magic, peek_pipe);
   if (S_ISSOCK(status.st_mode)) bytes = peek_stream(fd, magic, peek_socket);
   const std::string_view found(magic.data(), bytes);
-  if (found == snapshot_magic) return FileKind::snapshot;
-  return found.starts_with(sequence_magic) ? FileKind::llama : FileKind::unknown;
+  if (found == snapshot_magic) return InputKind::snapshot;
+  return found.starts_with(sequence_magic) ? InputKind::llama : InputKind::unknown;
 }
 
 bool is_snapshot_file(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
   const llama::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  return file.get() >= 0 && kind_of(file.get()) == FileKind::snapshot;
+  return file.get() >= 0 && kind_of(file.get()) == InputKind::snapshot;
 }
 
 }  // namespace esker::cli

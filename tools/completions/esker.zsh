@@ -127,8 +127,8 @@ _esker() {
       ;;
     export)
       own=('--format[kind of file]:format:(esnap llama llama-session safetensors)'
-        '--like[a file of the server]:file:_files' '--arch[architecture]:name:'
-        $prompt '*--session[what is stored of it]:name:' '--lossy[fewer bits]:name:(q8 q4)'
+        '--like[a file of the server]:file:_files' '--arch[architecture]:name:' $prompt
+        '*--session[what is stored of it]:name:' '--lossy[fewer bits]:name:(q8 q4)'
         $codec $output)
       ;;
     restore) own=($taking '2:file:_files') ;;

@@ -6,9 +6,15 @@ import re
 import subprocess
 import unittest
 
-from cli_case import HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
+from cli_case import ALIASES, HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
+from cli_backup_cases import *  # noqa: F403
+from cli_house_cases import *  # noqa: F403
+from cli_cat_cases import *  # noqa: F403
+from cli_convert_cases import *  # noqa: F403
 from cli_session_cases import *  # noqa: F403
 from cli_session_hostile_cases import *  # noqa: F403
+from cli_snapshot_cases import *  # noqa: F403
+from cli_snapshot_hostile_cases import *  # noqa: F403
 from cli_store_cases import *  # noqa: F403: the cases on stores that hold something
 
 
@@ -16,16 +22,26 @@ class HelpTest(CliCase):
     def test_help_shows_examples_first_and_commands_in_groups(self):
         text = self.esker("--help").out
         order = [text.index(word) for word in
-                 ("Examples:", "Usage:", "Look:", "Check:", "Sessions:", "Move:", "Change:")]
+                 ("Examples:", "Usage:", "Look:", "Check:", "Sessions:", "Move:", "Change:",
+                  "Keep house:")]
         self.assertEqual(order, sorted(order))
         for verb in VERBS:
-            self.assertRegex(text, rf"(?m)^  {verb} ")
+            self.assertRegex(text, rf"(?m)^  {verb}[ ,]")
 
     def test_every_command_has_help_with_an_example(self):
         for verb in VERBS:
             text = self.esker(verb, "--help").out
             self.assertIn(f"  esker {verb} ", text)
             self.assertEqual(self.esker("help", verb).out, text)
+
+    def test_an_alias_is_told_and_does_the_same(self):
+        self.create()
+        for alias, verb in ALIASES.items():
+            self.assertRegex(self.esker("--help").out, rf"(?m)^  {verb}, ?{alias} ")
+            self.assertIn(f"esker {alias} is the same", self.esker(verb, "--help").out)
+            self.assertEqual(self.esker(alias, "--help").out, self.esker(verb, "--help").out)
+        self.assertEqual(self.esker("check", "chat", "--json").json["schema"], "esker.verify/1")
+        self.assertIn("did you mean `esker check`?", self.refused("chek"))
 
     def test_version_tells_library_and_format(self):
         self.assertRegex(self.esker("--version").out, r"^esker \d+\.\d+\.\d+\n.*format.*\d")
@@ -42,7 +58,7 @@ class HelpTest(CliCase):
         known = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", pages))
         self.assertGreater(len(known), 25)
         for kind, text in files.items():
-            for word in [*known, *VERBS, *SESSION_VERBS]:
+            for word in [*known, *VERBS, *ALIASES, *SESSION_VERBS]:
                 self.assertRegex(text, rf"(?<![\w-]){word}(?![\w-])", f"{kind}: {word} is missing")
             for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text):
                 self.assertIn(option, known, f"{kind} invents {option}")
@@ -79,7 +95,7 @@ class UsageTest(CliCase):
                       ("evict", "chat", "--to", "1G", "--older-than", "1d"),
                       ("evict", "chat", "--to", "-1"), ("evict", "chat", "--to", "12 parsecs"),
                       ("evict", "chat", "--older-than", "7"), ("rm", "chat"), ("rm",),
-                      ("import", "chat"), ("export", "chat", "-o", "f"), ("--bogus",),
+                      ("import", "chat"), ("export", "chat"), ("--bogus",),
                       ("export", "chat", "-o", "f", "--like", SLOT),
                       ("match", "chat", "--ids", "f", "--first", "0"),
                       ("match", "chat", "--ids", "f", "--first", "99999999999"),
@@ -106,6 +122,7 @@ class UsageTest(CliCase):
         self.refused("trim", "nowhere", "--keep-free", "1G", code=3)
         self.refused("match", "nowhere", "--ids", "-", stdin=b"[1]", code=3)
         self.refused("import", "nowhere", SLOT, "--model", "name=tiny", code=3)
+        self.refused("export", "nowhere", "-o", "f", code=3)
 
     def test_a_path_without_a_store_is_named_once_with_what_to_do(self):
         nowhere, empty, file = self.dir / "nowhere", self.dir / "empty", self.dir / "file"

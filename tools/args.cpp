@@ -56,7 +56,9 @@ Parser::Parser() : app_("esker: keeps the KV cache of LLM inference for all proc
   add_sessions();
   add_move();
   add_convert_verbs();
+  add_snapshots();
   add_change_verbs();
+  add_house();
 }
 
 const CLI::App* Parser::chosen() const {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "change_args.hpp"
+#include "house_args.hpp"
 #include "output.hpp"
 #include "session_args.hpp"
+#include "snapshot_args.hpp"
 
 namespace esker::cli {
 
@@ -113,23 +115,25 @@ struct ReapArgs {
 
 struct ImportArgs {
   std::string store;
-  std::string file;  ///< a sequence file, "-" is stdin
-  std::string format;
+  std::string file;    ///< a snapshot or a sequence file, "-" is stdin
+  std::string format;  ///< "" asks the file
   ModelArgs model;
   bool assume_model = false;  ///< take the store's model id for granted
-  std::string name_space;
+  std::vector<std::string> namespaces;
   SessionChange session;
+  SnapshotImportArgs snapshot;
 };
 
 struct ExportArgs {
   std::string store;
   std::string output;  ///< "-" is stdout
-  std::string format;
+  std::string format;  ///< "" is a snapshot, or with `like` a file for its reader
   PromptArgs prompt;
-  std::string path;     ///< a path name, or ""
-  std::string session;  ///< the name of one, or ""
+  std::vector<std::string> paths;     ///< names of paths
+  std::vector<std::string> sessions;  ///< names of sessions
   std::string like;
   std::string architecture;  ///< for llama-session
+  CodecArgs codec;
   bool force = false;
 };
 
@@ -165,7 +169,8 @@ using Command =
     std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
                  StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
                  ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
-                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs>;
+                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs,
+                 DiffArgs, RewriteArgs, BackupArgs, ConfigArgs, ResizeArgs, MaintainArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -203,5 +208,11 @@ int run(const SessionRenameArgs& args, Output& out);
 int run(const SessionKeepArgs& args, Output& out);
 int run(const CatArgs& args, Output& out);
 int run(const ConvertArgs& args, Output& out);
+int run(const DiffArgs& args, Output& out);
+int run(const RewriteArgs& args, Output& out);
+int run(const BackupArgs& args, Output& out);
+int run(const ConfigArgs& args, Output& out);
+int run(const ResizeArgs& args, Output& out);
+int run(const MaintainArgs& args, Output& out);
 
 }  // namespace esker::cli

@@ -52,10 +52,9 @@ CLI::Option* Parser::add_operands(CLI::App* app) {
   return app->add_option_function<Words>("OPERANDS", [](const Words&) {});
 }
 
-void Parser::add_format(CLI::App* app, std::string& format) {
-  format = "llama";
-  app->add_option("--format", format, "llama: sequence and session files of llama.cpp")
-      ->check(CLI::IsMember({"llama"}))
+void Parser::add_format(CLI::App* app, std::string& format, const char* text) {
+  app->add_option("--format", format, text)
+      ->check(CLI::IsMember({"esnap", "llama"}))
       ->option_text("NAME");
 }
 
@@ -107,6 +106,7 @@ CLI::App* Parser::verb(std::string_view name, CLI::App* parent) {
   const std::string own(name.substr(name.rfind(' ') + 1));  // "ls" of "session ls"
   CLI::App* app =
       (parent == nullptr ? &app_ : parent)->add_subcommand(own, std::string(text->summary));
+  if (!text->alias.empty()) app->alias(std::string(text->alias));
   app->group(std::string(text->group));
   app->footer(std::string(text->examples));
   return app;

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
-
-#include <filesystem>
 
 #include "args.hpp"
 #include "describe.hpp"
 #include "llama/rotation.hpp"
 #include "llama/seq_reader.hpp"
+#include "model_note.hpp"
 #include "model_operand.hpp"
 #include "progress.hpp"
 #include "store_operand.hpp"
@@ -15,15 +13,6 @@
 namespace esker::cli {
 
 namespace {
-
-/// Makes the directory of named stores, private as the stores themselves.
-void make_home() {
-  std::error_code error;
-  const std::filesystem::path home = home_directory();
-  std::filesystem::create_directories(home.parent_path(), error);
-  // What fails here fails again, with its reason, when the store is made.
-  [[maybe_unused]] const int made = ::mkdir(home.c_str(), 0700);
-}
 
 /// The geometry, and in `model` what of a llama.cpp file's layout belongs to the identity.
 Result<Geometry> geometry_of(const CreateArgs& args, ModelId& model) {
@@ -83,6 +72,7 @@ int run(const CreateArgs& args, Output& out) {
   if (!store) return out.fail(place.label, store.error());
   const auto info = store->info();
   if (!info) return out.fail(place.label, info.error());
+  if (!args.model.file.empty()) note_model_file(place, args.model.file, args.group);
   show(place, *info, out);
   if (unnamed) {
     out.note(place.label,

@@ -2,6 +2,8 @@
 
 #include "args.hpp"
 #include "describe.hpp"
+#include "snapshot_look.hpp"
+#include "snapshot_operand.hpp"
 #include "store_operand.hpp"
 #include "units.hpp"
 
@@ -56,6 +58,7 @@ Object values(const StorePlace& place, const Info& info) {
 }  // namespace
 
 int run(const InfoArgs& args, Output& out) {
+  if (means_snapshot(args.store)) return info_of_snapshot(args.store, out);
   const StorePlace place = place_of(args.store);
   const auto info = inspect_place(place);
   if (!info) return out.fail(place.label, info.error());

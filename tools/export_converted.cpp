@@ -15,6 +15,11 @@ namespace esker::cli {
 
 namespace {
 
+/// The one that such a file may hold, or "".
+std::string only(const std::vector<std::string>& names) {
+  return names.empty() ? "" : names.front();
+}
+
 Result<std::uint64_t> write(const ExportArgs& args, const RowsSource& source,
                             llama::OutputFile& output, const Progress& progress) {
   if (args.format == "safetensors") return write_tensors(source, output, progress);
@@ -24,6 +29,15 @@ Result<std::uint64_t> write(const ExportArgs& args, const RowsSource& source,
   const auto layout = converted_layout(as, FileKind::llama_session, source);
   if (!layout) return tl::make_unexpected(layout.error());
   return write_llama(*layout, source, output, progress);
+}
+
+/// Of paths and sessions there is one at most: the command line says so.
+PrefixChoice choice_of(const ExportArgs& args) {
+  PrefixChoice choice;
+  if (!args.paths.empty()) choice.path = args.paths.front();
+  if (!args.sessions.empty()) choice.session = args.sessions.front();
+  choice.prompt = args.prompt;
+  return choice;
 }
 
 void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes, Output& out) {
@@ -40,8 +54,9 @@ void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes,
     return;
   }
   out.line(text);
+  const std::string session = only(args.sessions);
   out.json({{"store", args.store},
-            {"session", args.session.empty() ? Value() : Value(args.session)},
+            {"session", args.sessions.empty() ? Value() : Value(args.sessions.front())},
             {"format", args.format},
             {"tokens", tokens},
             {"asked_tokens", source.asked()},
@@ -52,8 +67,7 @@ void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes,
 }  // namespace
 
 int export_converted(const ExportArgs& args, Output& out) {
-  const auto source =
-      open_store_rows(args.store, {args.path, args.session, args.prompt}, RowsCheck::all);
+  const auto source = open_store_rows(args.store, choice_of(args), RowsCheck::all);
   if (!source) return out.fail(args.store, source.error());
   if ((*source)->tokens().empty()) {
     out.note(args.store, "none of these tokens are stored");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,6 +65,14 @@ std::string home_directory() {
   // The XDG specification: a relative path is to be ignored.
   if (cache.starts_with('/')) return cache + "/esker";
   return user_directory() + "/.cache/esker";
+}
+
+void make_home() {
+  std::error_code error;
+  const fs::path home = home_directory();
+  fs::create_directories(home.parent_path(), error);
+  // What fails here fails again, with its reason, when a store is made.
+  [[maybe_unused]] const int made = ::mkdir(home.c_str(), 0700);
 }
 
 bool is_name(std::string_view operand) noexcept {

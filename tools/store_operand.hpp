@@ -16,6 +16,9 @@ struct StorePlace {
 /// Where named stores live: ESKER_HOME, else $XDG_CACHE_HOME/esker, else ~/.cache/esker.
 [[nodiscard]] std::string home_directory();
 
+/// Makes the home, private as the stores in it.
+void make_home();
+
 /// An operand with a `/` is a path, else a name in the home.
 [[nodiscard]] StorePlace place_of(std::string_view operand);
 

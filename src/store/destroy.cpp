@@ -57,6 +57,7 @@ Result<void> remove_files(const Directory& directory) {
   auto sessions = remove_sessions(directory);
   if (!sessions && sessions.error().code != Errc::invalid) return sessions;
   if (auto done = directory.remove_file(file_names::cache_tag); !done) return done;
+  if (auto done = directory.remove_file(file_names::model_file); !done) return done;
   directory.sweep_temporaries();
   if (auto done = directory.remove_file(file_names::lock); !done) return done;
   return segments ? sessions : segments;

@@ -23,7 +23,7 @@ constexpr std::uint64_t segment_bytes_max = 16 * gib;
 constexpr std::uint64_t segment_bytes_max_tmpfs = 256 * mib;
 constexpr std::uint32_t comfortable_blocks = 4;
 constexpr std::uint32_t fewest_blocks = 2;
-constexpr std::uint64_t small_files_bytes = superblock_bytes + 8192;  // lock and tag, in pages
+constexpr std::uint64_t small_files_bytes = superblock_bytes + 12'288;  // lock, tag, note
 
 std::uint64_t control_bytes(std::uint64_t blocks, const Superblock& plan) {
   return ControlLayout(static_cast<std::uint32_t>(blocks), plan.segment_blocks, plan.seats)

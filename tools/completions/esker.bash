@@ -11,10 +11,16 @@ _esker() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
   local verbs="info ls match stat ps log verify reap session import export"
   verbs+=" create rm evict trim destroy help"
+  verbs+=" convert cat"
+  verbs+=" diff merge split repack backup restore check prune"
+  verbs+=" resize maintain config"
   local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
   local change="--dry-run --yes"
   local prompt="--ids --first --namespace"
+  local codec="--codec --level --threads" file="--output --force"
+  local taking="--namespace --assume-same --no-sessions --replace-sessions --threads --capacity"
+  taking+=" --cold --group --segment-size"
   local verb="" word own=""
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word == -* ]] && continue
@@ -36,7 +42,23 @@ _esker() {
       mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
       return
       ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "llama" -- "$current"); return ;;
+    --format)
+      word="esnap llama"
+      [[ $verb == export ]] && word="esnap llama llama-session safetensors"
+      mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
+      return
+      ;;
+    --from | --to)
+      if [[ $verb == convert ]]; then
+        word="llama llama-session esnap store safetensors"
+        mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
+        return
+      fi
+      ;;
+    --plane) mapfile -t COMPREPLY < <(compgen -W "key value" -- "$current"); return ;;
+    --codec) mapfile -t COMPREPLY < <(compgen -W "raw lz4 zstd" -- "$current"); return ;;
+    --lossy) mapfile -t COMPREPLY < <(compgen -W "q8 q4" -- "$current"); return ;;
+    --all) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
     --dtype)
       mapfile -t COMPREPLY < <(
         compgen -W "f32 f16 bf16 f8_e4m3 f8_e5m2 i8 q8_0 q4_0" -- "$current")
@@ -53,17 +75,31 @@ _esker() {
     "session rm") own="--expired $change" ;;
     "session keep") own="--keep-max --off" ;;
     import)
-      own="--format --model --model-file --assume-model --namespace"
-      own+=" --session --set --ttl --priority"
+      own="--format --model --model-file --assume-model --session --set --ttl --priority --create"
+      own+=" $taking"
       ;;
-    export) own="--format --like $prompt --session --output --force" ;;
+    convert)
+      own="--from --to --like --arch --file-version --path --session $prompt"
+      own+=" --model --model-file --assume-model --force"
+      ;;
+    cat) own="--layer --plane --range $prompt --session --output --force" ;;
+    export) own="--format --like --arch $prompt --session --lossy $codec $file" ;;
+    diff) own="--namespace" ;;
+    merge) own="$codec $file" ;;
+    split) own="--session $codec $file" ;;
+    repack) own="--lossy $codec $file" ;;
+    backup) own="--all $codec $file" ;;
+    restore) own="$taking" ;;
     create)
       own="--layers --kv-heads --head-dim --dtype --like --block-tokens --model --model-file"
       own+=" --capacity --group --seats --segment-size"
       ;;
     rm | destroy) own="$change" ;;
-    evict) own="--to --older-than $change" ;;
+    evict | prune) own="--to --older-than $change" ;;
     trim) own="--keep-free $change" ;;
+    resize) own="--capacity --cold $change" ;;
+    maintain) own="--all --freeze-after --dry-run" ;;
+    config) own="--budget --keep-free" ;;
     "") own="--version" ;;
   esac
 

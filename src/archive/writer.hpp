@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <esker/result.hpp>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "archive/byte_sink.hpp"
+#include "archive/node_table.hpp"
 #include "archive/nodes.hpp"
 #include "codec/codec.hpp"
 
@@ -48,6 +50,9 @@ class ArchiveWriter {
   /// the span can be tried again without what failed. `nodes` are numbered on from the last span.
   [[nodiscard]] Result<void> span(const ArchiveSpan& span, const RowReader& rows);
   [[nodiscard]] std::uint32_t next_node() const noexcept;
+  /// What was written so far; also serves to find parents.
+  [[nodiscard]] const NodeTable& nodes() const noexcept;
+  /// After all spans.
   [[nodiscard]] Result<void> session(const ArchiveSession& session,
                                      std::span<const ArchiveState> states);
   /// Writes index and end. The sink is not synced or closed.

@@ -7,6 +7,7 @@
 #include <esker/result.hpp>
 #include <esker/snapshot_info.hpp>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -175,7 +176,13 @@ struct SnapshotHead {
 
 /// Seals a frame header: fills magic, both checksums.
 void seal_frame(FrameHeader& frame, std::span<const std::byte> payload, const SnapshotHead& head);
-/// `Errc::corrupt` unless magic, checksum, kind, reserved fields and sequence are as they must be.
+/// The same for a payload whose sum is known.
+void seal_frame_of_sum(FrameHeader& frame, std::uint64_t payload_checksum,
+                       const SnapshotHead& head);
+/// "PATH: frame 7", for messages.
+[[nodiscard]] std::string frame_text(std::uint64_t sequence, std::string_view path);
+/// `Errc::corrupt` unless magic, checksum, sequence and kind are as they must be, and what frames
+/// of this kind do not use is zero.
 /// The payload is not looked at.
 [[nodiscard]] Result<void> check_frame(const FrameHeader& frame, std::uint64_t sequence,
                                        const SnapshotHead& head, std::string_view path);

@@ -20,7 +20,7 @@ SLOT_TOKENS = 188
 BLOCK_TOKENS = 32
 LOOKS = ("info", "ls", "stat", "ps", "log", "verify")
 VERBS = (*LOOKS, "match", "reap", "session", "import", "export", "create", "rm", "evict", "trim",
-         "destroy")
+         "destroy", "resize", "maintain", "config")
 SESSION_VERBS = ("ls", "show", "rm", "fork", "rename", "keep")
 HANG_S = 60  # nobody's expected duration: only what ends a command that hangs
 

@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 from cli_case import HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
+from cli_house_cases import *  # noqa: F403
 from cli_session_cases import *  # noqa: F403
 from cli_session_hostile_cases import *  # noqa: F403
 from cli_store_cases import *  # noqa: F403: the cases on stores that hold something
@@ -16,7 +17,8 @@ class HelpTest(CliCase):
     def test_help_shows_examples_first_and_commands_in_groups(self):
         text = self.esker("--help").out
         order = [text.index(word) for word in
-                 ("Examples:", "Usage:", "Look:", "Check:", "Sessions:", "Move:", "Change:")]
+                 ("Examples:", "Usage:", "Look:", "Check:", "Sessions:", "Move:", "Change:",
+                  "Keep house:")]
         self.assertEqual(order, sorted(order))
         for verb in VERBS:
             self.assertRegex(text, rf"(?m)^  {verb} ")

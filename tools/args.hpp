@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "change_args.hpp"
+#include "house_args.hpp"
 #include "output.hpp"
 #include "session_args.hpp"
 
@@ -131,11 +132,11 @@ struct ExportArgs {
   bool force = false;
 };
 
-using Command =
-    std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
-                 StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
-                 ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
-                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs>;
+using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
+                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
+                             TrimArgs, ReapArgs, ImportArgs, ExportArgs, SessionLsArgs,
+                             SessionShowArgs, SessionRmArgs, SessionForkArgs, SessionRenameArgs,
+                             SessionKeepArgs, ConfigArgs, ResizeArgs, MaintainArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -171,5 +172,8 @@ int run(const SessionRmArgs& args, Output& out);
 int run(const SessionForkArgs& args, Output& out);
 int run(const SessionRenameArgs& args, Output& out);
 int run(const SessionKeepArgs& args, Output& out);
+int run(const ConfigArgs& args, Output& out);
+int run(const ResizeArgs& args, Output& out);
+int run(const MaintainArgs& args, Output& out);
 
 }  // namespace esker::cli

@@ -21,7 +21,8 @@ namespace esker::cli {
 inline constexpr int usage_code = code(Exit::failed);
 
 /// The command line as CLI11 sees it. Its members stand in args.cpp (parsing), args_options.cpp
-/// (what several verbs share), args_verbs.cpp, args_move.cpp and args_session.cpp.
+/// (what several verbs share), args_verbs.cpp, args_move.cpp, args_session.cpp and
+/// args_house.cpp.
 class Parser {
  public:
   Parser();
@@ -73,6 +74,10 @@ class Parser {
   void add_evict();
   void add_trim();
   void add_destroy();
+  void add_house();
+  void add_resize();
+  void add_maintain();
+  void add_config();
 
   // Parsing.
 

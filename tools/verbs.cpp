@@ -34,10 +34,12 @@ const Verb* find_verb(std::string_view name) noexcept {
 std::string usage_of(std::string_view name) {
   const Verb* verb = find_verb(name);
   if (verb == nullptr) return "Usage: esker COMMAND [operands] [options]\n";
-  std::string text = fmt::format(
-      "Usage: esker {} {} [options]\n"
-      "  STORE  a name in the home, or a path with a '/'; -s or ESKER_STORE may stand for it\n",
-      verb->name, verb->operands);
+  std::string text = fmt::format("Usage: esker {} {}{}[options]\n", verb->name, verb->operands,
+                                 verb->operands.empty() ? "" : " ");
+  if (verb->operands.find("STORE") != std::string_view::npos) {
+    text +=
+        "  STORE  a name in the home, or a path with a '/'; -s or ESKER_STORE may stand for it\n";
+  }
   if (verb->operands.find("PATH") != std::string_view::npos) {
     text += "  PATH   a name that `esker ls STORE` shows, or the beginning of it\n";
   }

@@ -80,6 +80,18 @@ inline constexpr auto verbs = std::to_array<Verb>({
      "  esker evict chat --older-than 7d -n\n"},
     {"trim", "Change", "STORE", "Return the disk space of free blocks",
      "  esker trim chat --keep-free 20GiB\n"},
+    {"resize", "Change", "STORE", "Give a store that nobody has open another capacity",
+     "  esker resize chat --capacity 200GiB\n"
+     "  esker resize chat --capacity 20GiB -n\n"
+     "  esker resize chat --cold 40GiB\n"},
+    {"maintain", "Keep house", "[STORE...]", "Do once what should be done daily, for all stores",
+     "  esker maintain\n"
+     "  esker maintain -n\n"
+     "  systemctl --user enable --now esker-maintain.timer\n"},
+    {"config", "Keep house", "", "Show or change what holds for all stores of the home",
+     "  esker config\n"
+     "  esker config --budget 200GiB\n"
+     "  esker config --keep-free 10%\n"},
     {"destroy", "Change", "STORE", "Delete a store that nobody has open",
      "  esker destroy chat -n\n"
      "  esker destroy chat\n"},

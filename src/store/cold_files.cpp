@@ -135,6 +135,14 @@ Result<void> remove_cold(const Directory& store) {
   return {};
 }
 
+Result<void> trim_cold(const Directory& store, std::uint64_t share_bytes) {
+  auto cold = open_cold(store);
+  if (!cold) return failure_of(cold);
+  if (!*cold) return {};
+  auto room = ColdRoom::open(**cold, share_bytes);
+  return room ? room->make(0, {}) : failure_of(room);
+}
+
 Result<ColdRoom> ColdRoom::open(const Directory& cold, std::uint64_t share_bytes) {
   auto files = list_cold(cold);
   if (!files) return failure_of(files);

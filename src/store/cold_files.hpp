@@ -42,6 +42,8 @@ inline constexpr std::uint32_t cold_deadline_ms = 5000;
 void sweep_unfinished_cold(const Directory& cold) noexcept;
 /// The same when an opener finds COLD free.
 void sweep_unfinished_cold(const LockFile& lock, const Directory& store) noexcept;
+/// Leaves at most `share_bytes` of cold files; nobody else is there.
+[[nodiscard]] Result<void> trim_cold(const Directory& store, std::uint64_t share_bytes);
 /// All of it, when a store is destroyed.
 [[nodiscard]] Result<void> remove_cold(const Directory& store);
 

@@ -11,6 +11,7 @@ _esker() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
   local verbs="info ls match stat ps log verify reap session import export"
   verbs+=" create rm evict trim destroy help"
+  verbs+=" resize maintain config"
   local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
   local change="--dry-run --yes"
@@ -64,6 +65,9 @@ _esker() {
     rm | destroy) own="$change" ;;
     evict) own="--to --older-than $change" ;;
     trim) own="--keep-free $change" ;;
+    resize) own="--capacity --cold $change" ;;
+    maintain) own="--all --freeze-after --dry-run" ;;
+    config) own="--budget --keep-free" ;;
     "") own="--version" ;;
   esac
 

@@ -27,6 +27,9 @@ _esker() {
     'evict:free what was not used for longest'
     'trim:return disk space'
     'destroy:delete a store'
+    'resize:give a store another capacity'
+    'maintain:do once what should be done daily'
+    'config:what holds for all stores of the home'
     'help:show the help of a command'
   )
   session_verbs=(
@@ -102,6 +105,17 @@ _esker() {
     rm | destroy) own=($change) ;;
     evict) own=('--to[keep at most]:size:' '--older-than[last used before]:time:' $change) ;;
     trim) own=('--keep-free[until so much is free]:size:' $change) ;;
+    resize)
+      own=('--capacity[the new cap]:size:' '--cold[the part for cold blocks]:size:' $change)
+      ;;
+    maintain)
+      own=('--all[all stores of the home]' '--freeze-after[last used before]:time:'
+        '(-n --dry-run)'{-n,--dry-run}'[change nothing]')
+      ;;
+    config)
+      own=('--budget[most of all stores]:size:(none)'
+        '--keep-free[what growth leaves free]:size:(default)')
+      ;;
   esac
   shift words
   ((CURRENT--))

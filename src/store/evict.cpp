@@ -109,9 +109,12 @@ std::uint32_t evict_for(Core& core, std::uint32_t wanted) noexcept {
     }
     const std::uint32_t batch = core.known_blocks() / batch_share;
     const std::size_t count = std::min<std::size_t>(candidates.size(), std::max(wanted, batch));
-    if (core.options.freeze_evicted) freeze_victims(core, std::span(candidates).first(count));
+    std::uint32_t freed = 0;
+    if (core.options.freeze_evicted) {
+      freed = freeze_victims(core, std::span(candidates).first(count));
+    }
     retire_first(core, candidates, count);
-    return sweep(core);
+    return freed + sweep(core);
   } catch (const std::bad_alloc&) {
     return 0;
   }

@@ -270,6 +270,8 @@ class Freezer {
   }
 
   [[nodiscard]] Frozen& report() noexcept { return report_; }
+  /// Blocks that became FREE.
+  [[nodiscard]] std::uint32_t freed() const noexcept { return freed_; }
 
  private:
   Result<void> count_batch(std::span<const Choice> batch) {
@@ -360,20 +362,24 @@ class Freezer {
                       const std::string& fresh) {
     std::uint64_t retired = 0;
     for (const Choice& choice : choices) {
+      const std::uint32_t parent = chosen_.scanned[choice.entry].parent_entry;
       const auto copy = copies.find(choice.entry);
-      if (copy == copies.end()) continue;
+      if (copy == copies.end()) {
+        const bool gone = !core_.word(choice.victim.block).ready(choice.victim.generation);
+        if (gone && parent != none) --chosen_.left[parent];
+        continue;
+      }
       const auto touch = TouchWord::unpack(
           core_.control.touch(choice.victim.block).load(std::memory_order_relaxed));
       const bool used = touch.stamp != choice.victim.touch.stamp;
       if (used || chosen_.left[choice.entry] > 0 || !evict_one(core_, choice.victim)) continue;
-      const std::uint32_t parent = chosen_.scanned[choice.entry].parent_entry;
       if (parent != none) --chosen_.left[parent];
       ++retired;
       if (copy->second != fresh) ++report_.known_blocks;
     }
     report_.blocks += retired;
     core_.count(Counter::frozen_blocks, retired);
-    sweep(core_);
+    freed_ += sweep(core_);
   }
 
   static constexpr timespec between_batches{0, 5'000'000};
@@ -384,6 +390,7 @@ class Freezer {
   Chosen chosen_;
   std::uint64_t batch_blocks_ = 1;
   std::uint64_t batches_ = 0;
+  std::uint32_t freed_ = 0;
   Frozen report_;
 };
 
@@ -430,16 +437,16 @@ Result<Frozen> freeze(Core& core, std::uint64_t unix_ns, const FreezeOptions& op
 
 std::uint32_t freeze_victims(Core& core, std::span<const Victim> victims) noexcept {
   if (core.superblock.cold_bytes == 0) return 0;
-  std::uint64_t retired = 0;
+  std::uint32_t freed = 0;
   auto done = guarded([&]() -> Result<void> {
     const FreezeOptions options;
     Freezer freezer(core, options, evictor_wait_ms);
     auto ran = freezer.run(victims);
-    retired = freezer.report().blocks;
+    freed = freezer.freed();
     return ran;
   });
   static_cast<void>(done);  // what could not be frozen is evicted
-  return static_cast<std::uint32_t>(retired);
+  return freed;
 }
 
 }  // namespace esker::detail

@@ -14,7 +14,7 @@ namespace esker::detail {
                                     const FreezeOptions& options);
 
 /// For the evictor: moves what it can of these victims into cold files, and does not wait for
-/// others who do. Returns how many of them are retired; on any failure the rest is as it was.
+/// others who do. Returns how many blocks are FREE now; on any failure the rest is as it was.
 std::uint32_t freeze_victims(Core& core, std::span<const Victim> victims) noexcept;
 
 }  // namespace esker::detail

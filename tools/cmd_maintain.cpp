@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <esker/home.hpp>
 #include <filesystem>
+#include <map>
 
 #include "args.hpp"
 #include "store_operand.hpp"
@@ -66,17 +67,11 @@ Result<std::uint64_t> keep_free_of(const StorePlace& place) {
 
 /// First what costs nothing, in all stores; then blocks, of the stores unused for longest first.
 void leave_free(std::vector<Upkeep>& all, bool dry_run) {
-  std::vector<Upkeep*> order;
-  for (Upkeep& upkeep : all) order.push_back(&upkeep);
-  const auto last_used = [](const Upkeep* upkeep) {
-    const auto info = inspect_place(upkeep->place);
-    return info ? info->last_used_unix_ns : 0;
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](const Upkeep* a, const Upkeep* b) { return last_used(a) < last_used(b); });
+  std::multimap<std::uint64_t, Upkeep*> order;
+  for (Upkeep& upkeep : all) order.emplace(upkeep.last_used_unix_ns, &upkeep);
   std::uint64_t freed = 0;
   for (const bool evict : {false, true}) {
-    for (Upkeep* upkeep : order) {
+    for (const auto& [last_used, upkeep] : order) {
       const auto keep_free = keep_free_of(upkeep->place);
       if (!keep_free) {
         upkeep->failure = keep_free.error();

@@ -7,6 +7,7 @@
 #include <esker/session.hpp>
 #include <filesystem>
 
+#include "describe.hpp"
 #include "model_note.hpp"
 #include "units.hpp"
 
@@ -111,6 +112,8 @@ Upkeep look_after(const StorePlace& place, const MaintainArgs& args) {
   upkeep.model_file = noted_model_file(place);
   std::error_code error;
   upkeep.model_gone = !upkeep.model_file.empty() && !fs::exists(upkeep.model_file, error);
+  const auto info = inspect_place(place);
+  upkeep.last_used_unix_ns = info ? last_used(*info) : 0;
   auto store = open_quietly(place, args.dry_run);
   auto done = store ? look_after(*store, args, upkeep) : tl::make_unexpected(store.error());
   if (!done) upkeep.failure = done.error();

@@ -19,10 +19,11 @@ struct Upkeep {
   std::uint64_t reaped_seats = 0;
   std::vector<std::string> expired;  ///< sessions whose time to live is over
   std::uint64_t frozen_blocks = 0;
-  std::uint64_t evicted_blocks = 0;  ///< to leave the disk free
-  std::uint64_t returned_bytes = 0;  ///< to the disk
-  bool in_use = false;               ///< by others
-  std::string model_file;            ///< where it was when the store was made, or ""
+  std::uint64_t evicted_blocks = 0;     ///< to leave the disk free
+  std::uint64_t returned_bytes = 0;     ///< to the disk
+  bool in_use = false;                  ///< by others
+  std::uint64_t last_used_unix_ns = 0;  ///< before we looked after it
+  std::string model_file;               ///< where it was when the store was made, or ""
   bool model_gone = false;
 };
 

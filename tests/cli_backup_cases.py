@@ -173,6 +173,17 @@ class BackupTest(SnapshotCase):
         self.assertIn("-f", self.refused("backup", "chat"))
         self.assertEqual(self.shell("$ESKER backup chat -o - | $ESKER verify -").returncode, 0)
 
+    def test_names_of_tenants_are_told_since_the_file_does_not(self):
+        self.assertNotIn("namespace", self.esker("backup", "chat", "-o", self.file).err)
+        self.keep("theirs", SLOT, "--namespace", "tenant-of-ours")
+        self.keep("ours", SLOT, "--namespace", "lora=fish")
+        answer = self.esker("backup", "chat", "-o", self.file, "-f")
+        self.assertIn("--namespace for each: tenant-of-ours\n", answer.err)
+        self.assertNotIn(b"tenant-of-ours", self.file.read_bytes())
+        self.env["ESKER_HOME"] = str(self.dir / "empty")
+        self.esker("restore", "chat", self.file, "--namespace", "tenant-of-ours", *SMALL)
+        self.assertEqual(self.session("show", "chat", "theirs")["reusable_tokens"], 188)
+
     def test_without_sessions_there_is_nothing_to_back_up(self):
         self.create("bare")
         self.assertIn("no sessions", self.esker("backup", "bare", "-o", self.file, code=1).err)

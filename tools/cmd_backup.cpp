@@ -4,8 +4,10 @@
 #include <esker/snapshot.hpp>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "args.hpp"
+#include "describe.hpp"
 #include "session_operand.hpp"
 #include "snapshot_operand.hpp"
 #include "snapshot_output.hpp"
@@ -17,6 +19,31 @@ namespace esker::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Namespaces of tenants, of which a snapshot holds digests only.
+bool is_hidden(const std::string& name_space) {
+  return !name_space.empty() && !name_space.starts_with("lora=") &&
+         !name_space.starts_with("model=");
+}
+
+/// Who restores the backup has to know these names, and the file does not tell them.
+void warn_of_hidden(const StorePlace& place, const std::vector<SessionInfo>& sessions,
+                    Output& out) {
+  std::set<std::string> hidden;
+  for (const SessionInfo& session : sessions) {
+    if (!session.expired && is_hidden(session.name_space)) {
+      hidden.insert(namespace_text(session.name_space));
+    }
+  }
+  if (hidden.empty()) return;
+  constexpr std::size_t most = 8;
+  std::string names;
+  for (const std::string& name : hidden) names += names.empty() ? name : ", " + name;
+  if (hidden.size() > most) names = format_items(hidden.size(), "name");
+  out.note(place.label, fmt::format("the backup does not tell the names of tenants: keep them, "
+                                    "`esker restore` needs --namespace for each: {}",
+                                    names));
+}
 
 /// The sessions that can be brought back. What cannot is named.
 Result<std::vector<std::string>> living_sessions(const StorePlace& place, const Store& store,
@@ -33,6 +60,7 @@ Result<std::vector<std::string>> living_sessions(const StorePlace& place, const 
       names.push_back(session.name);
     }
   }
+  warn_of_hidden(place, *sessions, out);
   return names;
 }
 

@@ -100,6 +100,23 @@ std::string in_space(const DiffPath& path) {
   return path.shown_space.empty() ? "" : fmt::format(" of {}", path.shown_space);
 }
 
+/// The first of them tell where to look; `--json` has all.
+void show_unequal(const std::vector<Unequal>& all, Output& out) {
+  constexpr std::size_t most = 20;
+  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
+    const Unequal& unequal = all[i];
+    out.line(fmt::format("! {}{}: layer {} {}: {}, the first is token {}", unequal.path->name,
+                         in_space(*unequal.path), unequal.layer, name(unequal.plane),
+                         format_items(unequal.rows, "unequal row"), unequal.first_token),
+             Tint::bad);
+  }
+  if (all.size() > most) {
+    out.line(
+        fmt::format("! and {} more planes; --json lists them", format_count(all.size() - most)),
+        Tint::bad);
+  }
+}
+
 void show(const DiffArgs& args, const Difference& found, Output& out) {
   const std::string* names[2] = {&args.a, &args.b};
   if (!found.model.empty()) out.line(fmt::format("! model: {}", found.model), Tint::bad);
@@ -110,12 +127,7 @@ void show(const DiffArgs& args, const Difference& found, Output& out) {
                            only.tokens.end, *names[i]));
     }
   }
-  for (const Unequal& unequal : found.rows.unequal) {
-    out.line(fmt::format("! {}{}: layer {} {}: {}, the first is token {}", unequal.path->name,
-                         in_space(*unequal.path), unequal.layer, name(unequal.plane),
-                         format_items(unequal.rows, "unequal row"), unequal.first_token),
-             Tint::bad);
-  }
+  show_unequal(found.rows.unequal, out);
   for (int i = 0; i < 2; ++i) {
     for (const std::string& session : found.sessions.only[i]) {
       out.line(fmt::format("{} session {} only in {}", i == 0 ? '-' : '+', cli::quoted(session),

@@ -70,7 +70,9 @@ Result<void> check_sessions(const std::vector<std::string>& wanted, const Inputs
 }
 
 SnapshotTarget target_of(const RewriteArgs& args, const std::string& command) {
-  SnapshotTarget target{args.inputs.front(), args.output, args.force, true, "", ""};
+  // With several inputs the messages name the one that they are about.
+  const std::string subject = args.inputs.size() == 1 ? input_name(args.inputs.front()) : "";
+  SnapshotTarget target{subject, args.output, args.force, true, "", ""};
   const std::string_view did = command == "merge"   ? "merged"
                                : command == "split" ? "split off"
                                                     : "repacked";

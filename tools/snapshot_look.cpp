@@ -110,7 +110,7 @@ void show_contents(const SnapshotInfo& info, const SnapshotContents& contents, O
                                 format_items(contents.sessions.size(), "session")));
   out.fact("size", fmt::format("{} of rows in {}: {}", out.size(contents.raw_bytes),
                                out.size(info.file_bytes),
-                               format_ratio(contents.raw_bytes, contents.chunk_bytes)));
+                               format_ratio(contents.raw_bytes, info.file_bytes)));
   out.fact("codecs", codec_line(contents));
   for (const SnapshotNamespace& space : contents.namespaces) {
     out.fact("namespace",

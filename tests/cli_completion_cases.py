@@ -45,7 +45,7 @@ class CompletionTest(CliCase):
         listed = set(re.findall(r"(?m)^  ([a-z]+)(?:,? ?\w*) {2,}", page))
         commands = self.commands()
         self.assertGreater(len(commands), 25)
-        self.assertLessEqual(listed, {words[0] for words in commands})
+        self.assertLessEqual(listed - {"esker"}, {words[0] for words in commands})
         for words in commands:
             with self.subTest(words=words):
                 text = self.esker(*words, "--help").out
@@ -99,7 +99,7 @@ class CompletionTest(CliCase):
                               env=self.env, cwd=self.dir, capture_output=True, text=True,
                               timeout=HANG_S)
         self.assertEqual(done.stderr, "")
-        return done.stdout.split("\n")[:-1]
+        return [line for line in done.stdout.split("\n") if line]
 
     def zsh(self, *words):
         # Outside of its line editor: what the editor would be given is printed in its place.

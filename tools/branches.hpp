@@ -8,8 +8,8 @@
 
 namespace esker::cli {
 
-/// A piece of the trie without a fork: the blocks from behind one fork up to the next, or to the end
-/// of a path. Or, above them, a namespace; the first one is the whole store.
+/// A piece of the trie without a fork: the blocks from behind one fork up to the next, or to the
+/// end of a path. Or, above them, a namespace; the first one is the whole store.
 struct Branch {
   std::uint32_t parent = UINT32_MAX;  ///< always a lower index
   std::uint32_t first_token = 0;

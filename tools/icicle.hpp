@@ -28,8 +28,8 @@ struct IcicleLimits {
   std::size_t pieces = 4000;
 };
 
-/// Lays the branches out. What is too narrow is joined, the recently used with the recently used, so
-/// that no more pieces come out than the limit says.
+/// Lays the branches out. What is too narrow is joined, the recently used with the recently used,
+/// so that no more pieces come out than the limit says.
 [[nodiscard]] std::vector<Icicle> lay_out(std::span<const Branch> branches,
                                           const IcicleLimits& limits);
 

@@ -28,7 +28,7 @@ struct StoreSample {
 [[nodiscard]] std::string label_text(std::string_view value);
 
 /// Puts the text in place of a file at once, since a collector may read it at any moment. The name
-/// it has until then does not end in ".prom", and everyone may read it: a collector is another user.
+/// it has until then does not end in ".prom". Everyone may read it: a collector is another user.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text);
 
 }  // namespace esker::cli

@@ -6,6 +6,7 @@
 #include "html.hpp"
 #include "icicle.hpp"
 #include "path_name.hpp"
+#include "plain_text.hpp"
 #include "report_charts.hpp"
 #include "units.hpp"
 
@@ -75,16 +76,19 @@ std::string tip(const ReportData& data, const Icicle& piece) {
   return text;
 }
 
+/// As much of it as has room.
 std::string label(const ReportData& data, const Icicle& piece) {
   if (piece.branch == UINT32_MAX) return "";
   const Branch& branch = data.branches[piece.branch];
-  const std::string text =
-      branch.blocks == 0
-          ? fmt::format("{}  {}", name_of(branch), format_bytes(piece.bytes))
-          : fmt::format("{}  {}", format_items(branch.tokens, "token"), format_bytes(piece.bytes));
-  constexpr double letter = 6.6;
-  const auto letters = static_cast<double>(text.size());
-  return letters * letter + 12 <= piece.width ? text : "";
+  const std::string first =
+      branch.blocks == 0 ? name_of(branch) : format_items(branch.tokens, "token");
+  const auto fits = [&piece](const std::string& text) {
+    constexpr double letter_width = 6.6;
+    return static_cast<double>(width(text)) * letter_width + 12 <= piece.width;
+  };
+  const std::string both = first + "  " + format_bytes(piece.bytes);
+  if (fits(both)) return both;
+  return fits(first) ? first : "";
 }
 
 std::string piece_svg(const ReportData& data, const Icicle& piece) {

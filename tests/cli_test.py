@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 from cli_case import HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
+from cli_cold_cases import *  # noqa: F403
 from cli_house_cases import *  # noqa: F403
 from cli_session_cases import *  # noqa: F403
 from cli_session_hostile_cases import *  # noqa: F403

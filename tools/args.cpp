@@ -56,6 +56,7 @@ Parser::Parser() : app_("esker: keeps the KV cache of LLM inference for all proc
   add_sessions();
   add_move();
   add_change_verbs();
+  add_cold();
   add_house();
 }
 

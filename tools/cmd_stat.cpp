@@ -19,6 +19,12 @@ void show_room(const Stats& stats, Output& out) {
                        format_count(stats.blocks_free), format_count(stats.blocks_reserved),
                        format_count(stats.blocks_retired), format_count(stats.blocks_bad),
                        format_count(stats.blocks_total)));
+  if (stats.cold_files != 0) {
+    out.fact("cold",
+             fmt::format("{} in {}, {} in {}", out.size(stats.cold_raw_bytes),
+                         format_items(stats.cold_blocks, "block"), out.size(stats.cold_file_bytes),
+                         format_items(stats.cold_files, "file")));
+  }
   if (stats.segments_unusable != 0) {
     out.fact("unusable",
              fmt::format("{} segments are missing or damaged: `esker verify` names them",
@@ -50,6 +56,10 @@ void show_shared(const Stats& stats, Output& out) {
   out.fact("freed blocks",
            fmt::format("{} evicted, {} removed, {} superseded", format_count(count.evicted_blocks),
                        format_count(count.removed_blocks), format_count(count.superseded_blocks)));
+  if (count.frozen_blocks + count.thawed_blocks != 0) {
+    out.fact("cold blocks", fmt::format("{} frozen, {} thawed", format_count(count.frozen_blocks),
+                                        format_count(count.thawed_blocks)));
+  }
   out.fact("damage", fmt::format("{} bad blocks", format_count(count.bad_blocks)));
   out.fact("reaped seats", format_count(count.reaped_seats));
   out.fact("bytes", fmt::format("{} written, {} copied, {} verified", out.size(count.written_bytes),
@@ -76,7 +86,9 @@ Object counter_values(const Counters& count) {
           {"displaced_hints", count.displaced_hints},
           {"copied_bytes", count.copied_bytes},
           {"verified_bytes", count.verified_bytes},
-          {"written_bytes", count.written_bytes}};
+          {"written_bytes", count.written_bytes},
+          {"frozen_blocks", count.frozen_blocks},
+          {"thawed_blocks", count.thawed_blocks}};
 }
 
 Object values(const StorePlace& place, const Look& look, const Stats& stats) {
@@ -94,6 +106,10 @@ Object values(const StorePlace& place, const Look& look, const Stats& stats) {
           {"block_bytes", stats.block_bytes},
           {"store_bytes", stats.store_bytes},
           {"file_bytes", stats.file_bytes},
+          {"cold_files", stats.cold_files},
+          {"cold_blocks", stats.cold_blocks},
+          {"cold_raw_bytes", stats.cold_raw_bytes},
+          {"cold_file_bytes", stats.cold_file_bytes},
           {"segments", stats.segments},
           {"segments_unusable", stats.segments_unusable},
           {"seats_taken", if_seated(stats.seats_taken)},

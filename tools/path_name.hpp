@@ -21,5 +21,9 @@ inline constexpr std::size_t shown_path_digits = 12;
 /// lists what could have been meant.
 [[nodiscard]] Result<std::uint64_t> find_path(std::string_view text,
                                               std::span<const PathInfo> paths);
+/// The same, but a name that is given in full and is not listed is taken as it is: that path may be
+/// cold.
+[[nodiscard]] Result<std::uint64_t> find_path_or_cold(std::string_view text,
+                                                      std::span<const PathInfo> paths);
 
 }  // namespace esker::cli

@@ -11,6 +11,7 @@ _esker() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
   local verbs="info ls match stat ps log verify reap session import export"
   verbs+=" create rm evict trim destroy help"
+  verbs+=" freeze thaw"
   verbs+=" resize maintain config"
   local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
@@ -37,6 +38,7 @@ _esker() {
       mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
       return
       ;;
+    --codec) mapfile -t COMPREPLY < <(compgen -W "raw lz4 zstd" -- "$current"); return ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "llama" -- "$current"); return ;;
     --dtype)
       mapfile -t COMPREPLY < <(
@@ -60,11 +62,13 @@ _esker() {
     export) own="--format --like $prompt --session --output --force" ;;
     create)
       own="--layers --kv-heads --head-dim --dtype --like --block-tokens --model --model-file"
-      own+=" --capacity --group --seats --segment-size"
+      own+=" --capacity --cold --group --seats --segment-size"
       ;;
     rm | destroy) own="$change" ;;
     evict) own="--to --older-than $change" ;;
     trim) own="--keep-free $change" ;;
+    freeze) own="--older-than --most --codec --level --threads --dry-run" ;;
+    thaw) own="$prompt --session" ;;
     resize) own="--capacity --cold $change" ;;
     maintain) own="--all --freeze-after --dry-run" ;;
     config) own="--budget --keep-free" ;;

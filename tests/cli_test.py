@@ -8,6 +8,7 @@ import unittest
 
 from cli_case import ALIASES, HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
 from cli_backup_cases import *  # noqa: F403
+from cli_cold_cases import *  # noqa: F403
 from cli_house_cases import *  # noqa: F403
 from cli_cat_cases import *  # noqa: F403
 from cli_convert_cases import *  # noqa: F403

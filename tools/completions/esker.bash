@@ -13,6 +13,7 @@ _esker() {
   verbs+=" create rm evict trim destroy help"
   verbs+=" convert cat"
   verbs+=" diff merge split repack backup restore check prune"
+  verbs+=" freeze thaw"
   verbs+=" resize maintain config"
   local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
@@ -92,11 +93,13 @@ _esker() {
     restore) own="$taking" ;;
     create)
       own="--layers --kv-heads --head-dim --dtype --like --block-tokens --model --model-file"
-      own+=" --capacity --group --seats --segment-size"
+      own+=" --capacity --cold --group --seats --segment-size"
       ;;
     rm | destroy) own="$change" ;;
     evict | prune) own="--to --older-than $change" ;;
     trim) own="--keep-free $change" ;;
+    freeze) own="--older-than --most --codec --level --threads --dry-run" ;;
+    thaw) own="$prompt --session" ;;
     resize) own="--capacity --cold $change" ;;
     maintain) own="--all --freeze-after --dry-run" ;;
     config) own="--budget --keep-free" ;;

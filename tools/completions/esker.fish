@@ -48,6 +48,8 @@ complete -c esker -n __fish_use_subcommand -a backup -d "Write all sessions as a
 complete -c esker -n __fish_use_subcommand -a restore -d "Bring a snapshot back"
 complete -c esker -n __fish_use_subcommand -a check -d "Check every byte"
 complete -c esker -n __fish_use_subcommand -a prune -d "Free what was not used for longest"
+complete -c esker -n __fish_use_subcommand -a freeze -d "Compress what was not used for a while"
+complete -c esker -n __fish_use_subcommand -a thaw -d "Bring frozen blocks back"
 complete -c esker -n __fish_use_subcommand -a resize -d "Give a store another capacity"
 complete -c esker -n __fish_use_subcommand -a maintain -d "Do once what should be done daily"
 complete -c esker -n __fish_use_subcommand -a config -d "What holds for all stores of the home"
@@ -149,6 +151,18 @@ complete -c esker -n '__esker_in evict prune' -l older-than -x -d 'Last used bef
 complete -c esker -n '__esker_in trim' -l keep-free -x -d 'Until so much is free'
 complete -c esker -n '__esker_in rm evict prune trim destroy' -s n -l dry-run -d 'Change nothing'
 complete -c esker -n '__esker_in rm evict prune trim destroy' -s y -l yes -d 'Do not ask'
+
+complete -c esker -n '__esker_in freeze' -l older-than -x -d 'Last used before'
+complete -c esker -n '__esker_in freeze' -l most -x -d 'At most'
+complete -c esker -n '__esker_in freeze' -l codec -x -a 'raw lz4 zstd' -d 'How to compress'
+complete -c esker -n '__esker_in freeze' -l level -x -d 'How hard zstd tries'
+complete -c esker -n '__esker_in freeze' -l threads -x -d 'That compress'
+complete -c esker -n '__esker_in freeze' -s n -l dry-run -d 'Change nothing'
+complete -c esker -n '__esker_in thaw' -l ids -r -F -d 'Token ids'
+complete -c esker -n '__esker_in thaw' -l first -x -d 'Only the first tokens'
+complete -c esker -n '__esker_in thaw' -l namespace -x -d 'The root of the path'
+complete -c esker -n '__esker_in thaw' -l session -x -d 'The tokens of this session'
+complete -c esker -n '__esker_in create' -l cold -x -d 'The part for cold blocks'
 
 complete -c esker -n '__esker_in resize' -l capacity -x -d 'The new cap of all files'
 complete -c esker -n '__esker_in resize' -l cold -x -d 'The part for cold blocks'

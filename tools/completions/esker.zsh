@@ -37,6 +37,8 @@ _esker() {
     'restore:bring a snapshot back'
     'check:check every byte'
     'prune:free what was not used for longest'
+    'freeze:compress what was not used for a while'
+    'thaw:bring frozen blocks back'
     'resize:give a store another capacity'
     'maintain:do once what should be done daily'
     'config:what holds for all stores of the home'
@@ -155,7 +157,8 @@ _esker() {
         '--dtype[type]:type:(f32 f16 bf16 f8_e4m3 f8_e5m2 i8 q8_0 q4_0)'
         '--like[take the geometry from]:file:_files' '--block-tokens[tokens per block]:count:'
         '*--model[a fact]:key=value:' '--model-file[the model]:file:_files'
-        '--capacity[cap of all files]:size:' '--group[for the group too]'
+        '--capacity[cap of all files]:size:' '--cold[the part for cold blocks]:size:'
+        '--group[for the group too]'
         '--seats[handles at a time]:count:' '--segment-size[size of a segment]:size:')
       ;;
     rm | destroy) own=($change) ;;
@@ -163,6 +166,12 @@ _esker() {
       own=('--to[keep at most]:size:' '--older-than[last used before]:time:' $change)
       ;;
     trim) own=('--keep-free[until so much is free]:size:' $change) ;;
+    freeze)
+      own=('--older-than[last used before]:time:' '--most[at most]:size:'
+        '--codec[how to compress]:codec:(raw lz4 zstd)' '--level[how hard zstd tries]:level:'
+        '--threads[that compress]:number:' '(-n --dry-run)'{-n,--dry-run}'[change nothing]')
+      ;;
+    thaw) own=($prompt '--session[the tokens of this session]:name:') ;;
     resize)
       own=('--capacity[the new cap]:size:' '--cold[the part for cold blocks]:size:' $change)
       ;;

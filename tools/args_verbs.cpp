@@ -83,7 +83,8 @@ void Parser::add_create() {
       add_count(app, "--kv-heads", args->kv_heads, most, "KV heads per layer"),
       add_count(app, "--head-dim", args->head_dim, most, "Elements per head"),
       app->add_option("--dtype", args->dtype, "f32, f16, bf16, f8_e4m3, f8_e5m2, i8, q8_0 or q4_0")
-          ->option_text("TYPE")};
+          ->option_text("TYPE")
+          ->type_name("{f32,f16,bf16,f8_e4m3,f8_e5m2,i8,q8_0,q4_0}")};
   CLI::Option* like = app->add_option("--like", args->like,
                                       "Take the geometry (not the model) from a llama.cpp file");
   like->option_text("FILE");

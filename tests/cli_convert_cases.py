@@ -117,7 +117,9 @@ class ConvertSnapshotTest(ConvertCase):
                          [(NAME, SLOT_TOKENS)])
         said = self.esker("convert", file, "other", "--to", "store").err
         self.assertIn("188 tokens belong to namespaces", said)
-        for words in (("--session", NAME), ()):
+        ids = self.put("ids.json", json.dumps(self.tiny.tokens).encode())
+        self.refused("convert", file, "never.slot", "--like", SLOT, "--ids", ids, code=3)
+        for words in (("--session", NAME), (), ("--ids", ids, "--namespace", "tenant")):
             _, back = self.convert(file, "back.slot", "--like", SLOT, *words)
             self.assertEqual(back, SLOT.read_bytes())
         self.assertIn("no session", self.refused("convert", file, "never.slot", "--like", SLOT,

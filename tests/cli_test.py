@@ -8,6 +8,7 @@ import unittest
 
 from cli_case import ALIASES, HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
 from cli_backup_cases import *  # noqa: F403
+from cli_house_cases import *  # noqa: F403
 from cli_cat_cases import *  # noqa: F403
 from cli_convert_cases import *  # noqa: F403
 from cli_session_cases import *  # noqa: F403
@@ -21,7 +22,8 @@ class HelpTest(CliCase):
     def test_help_shows_examples_first_and_commands_in_groups(self):
         text = self.esker("--help").out
         order = [text.index(word) for word in
-                 ("Examples:", "Usage:", "Look:", "Check:", "Sessions:", "Move:", "Change:")]
+                 ("Examples:", "Usage:", "Look:", "Check:", "Sessions:", "Move:", "Change:",
+                  "Keep house:")]
         self.assertEqual(order, sorted(order))
         for verb in VERBS:
             self.assertRegex(text, rf"(?m)^  {verb}[ ,]")

@@ -22,6 +22,7 @@ constexpr std::uint32_t long_prompt = 4'096;
 
 Options cost_options() {
   Options options;
+  options.keep_free_bytes = 0;
   options.capacity_bytes = 256 * mib;
   options.segment_bytes = 64 * mib;
   return options;

@@ -55,9 +55,10 @@ Parser::Parser() : app_("esker: keeps the KV cache of LLM inference for all proc
   add_look();
   add_sessions();
   add_move();
-  add_snapshots();
   add_convert_verbs();
+  add_snapshots();
   add_change_verbs();
+  add_house();
 }
 
 const CLI::App* Parser::chosen() const {

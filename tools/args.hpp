@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "change_args.hpp"
+#include "house_args.hpp"
 #include "output.hpp"
 #include "session_args.hpp"
 #include "snapshot_args.hpp"
@@ -169,7 +170,7 @@ using Command =
                  StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
                  ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
                  SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs,
-                 DiffArgs, RewriteArgs, BackupArgs>;
+                 DiffArgs, RewriteArgs, BackupArgs, ConfigArgs, ResizeArgs, MaintainArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -205,10 +206,13 @@ int run(const SessionRmArgs& args, Output& out);
 int run(const SessionForkArgs& args, Output& out);
 int run(const SessionRenameArgs& args, Output& out);
 int run(const SessionKeepArgs& args, Output& out);
+int run(const CatArgs& args, Output& out);
+int run(const ConvertArgs& args, Output& out);
 int run(const DiffArgs& args, Output& out);
 int run(const RewriteArgs& args, Output& out);
 int run(const BackupArgs& args, Output& out);
-int run(const CatArgs& args, Output& out);
-int run(const ConvertArgs& args, Output& out);
+int run(const ConfigArgs& args, Output& out);
+int run(const ResizeArgs& args, Output& out);
+int run(const MaintainArgs& args, Output& out);
 
 }  // namespace esker::cli

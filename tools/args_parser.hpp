@@ -21,8 +21,7 @@ namespace esker::cli {
 inline constexpr int usage_code = code(Exit::failed);
 
 /// The command line as CLI11 sees it. Its members stand in args.cpp (parsing), args_options.cpp
-/// (what several verbs share) and, a group of verbs each, in args_verbs.cpp, args_move.cpp,
-/// args_convert.cpp, args_session.cpp and args_snapshot.cpp.
+/// (what several verbs share) and, a group of verbs each, in the other args_*.cpp.
 class Parser {
  public:
   Parser();
@@ -72,6 +71,9 @@ class Parser {
   void add_import();
   static void add_session_change(CLI::App* app, SessionChange& session);
   void add_export();
+  void add_convert_verbs();
+  void add_cat();
+  void add_convert();
   void add_snapshots();
   static void add_snapshot_import(CLI::App* app, SnapshotImportArgs& args);
   void add_diff();
@@ -82,15 +84,16 @@ class Parser {
                       std::pair<std::size_t, std::size_t> some);
   void add_backup();
   void add_restore();
-  void add_convert_verbs();
-  void add_cat();
-  void add_convert();
   void add_change_verbs();
   void add_create();
   void add_rm();
   void add_evict();
   void add_trim();
   void add_destroy();
+  void add_house();
+  void add_resize();
+  void add_maintain();
+  void add_config();
 
   // Parsing.
 

@@ -4,6 +4,7 @@
 #include "describe.hpp"
 #include "llama/rotation.hpp"
 #include "llama/seq_reader.hpp"
+#include "model_note.hpp"
 #include "model_operand.hpp"
 #include "progress.hpp"
 #include "store_operand.hpp"
@@ -71,6 +72,7 @@ int run(const CreateArgs& args, Output& out) {
   if (!store) return out.fail(place.label, store.error());
   const auto info = store->info();
   if (!info) return out.fail(place.label, info.error());
+  if (!args.model.file.empty()) note_model_file(place, args.model.file, args.group);
   show(place, *info, out);
   if (unnamed) {
     out.note(place.label,

@@ -78,16 +78,6 @@ inline constexpr auto verbs = std::to_array<Verb>({
      "  esker export chat --ids prompt.json --first 2000 --like old.bin -o slot.bin\n"
      "  esker export chat --session \"support 17\" --like old.bin -o slot.bin\n"
      "  esker export chat 9f3c --format safetensors -o prefix.safetensors\n"},
-    {"convert", "Move", "IN OUT", "Make another kind of file of one: llama.cpp, esnap, safetensors",
-     "  esker convert slot.bin chat.esnap --model-file model.gguf\n"
-     "  esker convert chat.esnap new.slot --like old.slot\n"
-     "  esker convert slot.bin chat.session --arch llama\n"
-     "  esker convert chat.esnap chat.safetensors --session \"support 17\"\n"},
-    {"cat", "Move", "STORE|FILE [PATH]", "Write the rows of one layer as a matrix for numpy (.npy)",
-     "  esker cat chat 9f3c11ab02de --layer 0 --plane key -o k0.npy\n"
-     "  esker cat chat.esnap --session \"support 17\" --layer 5 --plane value --range 0:64 > "
-     "v.npy\n"
-     "  esker cat slot.bin --layer 0 --plane key -o k0.npy\n"},
     {"diff", "Move", "A B", "Compare two stores or snapshots, byte by byte; exit 1 if they differ",
      "  esker diff chat chat.esnap\n"
      "  esker diff monday.esnap tuesday.esnap --json\n"},
@@ -103,6 +93,16 @@ inline constexpr auto verbs = std::to_array<Verb>({
      "  esker backup --all /mnt/backup --codec zstd -f\n"},
     {"restore", "Move", "STORE FILE", "Bring a snapshot back, into a new store if need be",
      "  esker restore chat chat.esnap\n"},
+    {"convert", "Move", "IN OUT", "Make another kind of file of one: llama.cpp, esnap, safetensors",
+     "  esker convert slot.bin chat.esnap --model-file model.gguf\n"
+     "  esker convert chat.esnap new.slot --like old.slot\n"
+     "  esker convert slot.bin chat.session --arch llama\n"
+     "  esker convert chat.esnap chat.safetensors --session \"support 17\"\n"},
+    {"cat", "Move", "STORE|FILE [PATH]", "Write the rows of one layer as a matrix for numpy (.npy)",
+     "  esker cat chat 9f3c11ab02de --layer 0 --plane key -o k0.npy\n"
+     "  esker cat chat.esnap --session \"support 17\" --layer 5 --plane value --range 0:64 > "
+     "v.npy\n"
+     "  esker cat slot.bin --layer 0 --plane key -o k0.npy\n"},
     {"create", "Change", "STORE", "Make a store for one model and one geometry",
      "  esker create chat --like slot.bin --model-file model.gguf\n"
      "  esker create chat --layers 32 --kv-heads 8 --head-dim 128 --dtype f16 \\\n"
@@ -116,6 +116,18 @@ inline constexpr auto verbs = std::to_array<Verb>({
      "prune"},
     {"trim", "Change", "STORE", "Return the disk space of free blocks",
      "  esker trim chat --keep-free 20GiB\n"},
+    {"resize", "Change", "STORE", "Give a store that nobody has open another capacity",
+     "  esker resize chat --capacity 200GiB\n"
+     "  esker resize chat --capacity 20GiB -n\n"
+     "  esker resize chat --cold 40GiB\n"},
+    {"maintain", "Keep house", "[STORE...]", "Do once what should be done daily, for all stores",
+     "  esker maintain\n"
+     "  esker maintain -n\n"
+     "  systemctl --user enable --now esker-maintain.timer\n"},
+    {"config", "Keep house", "", "Show or change what holds for all stores of the home",
+     "  esker config\n"
+     "  esker config --budget 200GiB\n"
+     "  esker config --keep-free 10%\n"},
     {"destroy", "Change", "STORE", "Delete a store that nobody has open",
      "  esker destroy chat -n\n"
      "  esker destroy chat\n"},

@@ -12,6 +12,7 @@
 ///   LayerCache   one layer for many threads.                                   layer_cache.hpp
 ///   BatchView    several of these sequences in one step.                       batch_view.hpp
 ///   Snapshot     a portable, compressed file of paths and sessions.            snapshot.hpp
+///   HomeSettings what holds for all stores of a directory: budget, keep-free.  home.hpp
 ///   Geometry     bytes per token and layer; ModelId: what else must be equal.  geometry.hpp
 ///   Result<T>    a value or an Error; a miss and a full cache are no errors.   result.hpp
 ///   Stats, Info  what a store holds and what happened to it.                   stats.hpp
@@ -20,11 +21,13 @@
 
 #include <esker/batch_view.hpp>
 #include <esker/geometry.hpp>
+#include <esker/home.hpp>
 #include <esker/kv_cache.hpp>
 #include <esker/layer_cache.hpp>
 #include <esker/options.hpp>
 #include <esker/prefix.hpp>
 #include <esker/reservation.hpp>
+#include <esker/resize.hpp>
 #include <esker/result.hpp>
 #include <esker/session.hpp>
 #include <esker/session_info.hpp>

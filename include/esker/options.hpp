@@ -61,6 +61,15 @@ struct Options {
   /// not coherent between hosts or layers: only for a single process, at your own risk.
   bool allow_unsafe_file_system = false;
 
+  /// Opening and using the store is a use of it: see stores_of_home and enforce_budget in home.hpp.
+  /// Who only looks after it says false, so that an unused store is recognised as one.
+  bool counts_as_use = true;
+
+  /// Bytes of the file system that this handle's growth leaves to others: at the limit it evicts.
+  /// UINT64_MAX: what the home of the store says (see KeepFree), by default a tenth, at least
+  /// 10 GiB, at most half of the file system. The first segment only has to fit.
+  std::uint64_t keep_free_bytes = UINT64_MAX;
+
   // Fixed when the store is created, ignored afterwards.
 
   /// Cap for all files of the store together. 0: a quarter of the free space of the file system,

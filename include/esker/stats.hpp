@@ -109,6 +109,7 @@ enum class EventKind : std::uint32_t {
   degraded = 8,
   removed = 9,
   cold_damaged = 10,
+  budget_removed = 11,
 };
 
 [[nodiscard]] std::string_view name(EventKind kind) noexcept;

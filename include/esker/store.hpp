@@ -5,6 +5,7 @@
 #include <esker/options.hpp>
 #include <esker/prefix.hpp>
 #include <esker/reservation.hpp>
+#include <esker/resize.hpp>
 #include <esker/result.hpp>
 #include <esker/stats.hpp>
 #include <memory>
@@ -51,6 +52,12 @@ class Store {
   /// Deletes a store. `Errc::busy` while anyone has it open. Removes only files that it knows; a
   /// directory that holds others stays, with a message that names the first of them.
   [[nodiscard]] static Result<void> destroy(const std::string& path);
+  /// Gives a store another capacity. `Errc::busy` while anyone has it open, `Errc::full` where what
+  /// kept sessions hold would not fit, with the least capacity that does. Made smaller, segment
+  /// files go: what was used most recently moves into those that stay, the rest is dropped. Killed
+  /// at any point, the store opens with the one size or the other.
+  [[nodiscard]] static Result<Resized> resize(const std::string& path,
+                                              const ResizeOptions& options);
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;

@@ -54,6 +54,8 @@ std::string_view name(EventKind kind) noexcept {
       return "removed";
     case EventKind::cold_damaged:
       return "cold_damaged";
+    case EventKind::budget_removed:
+      return "budget_removed";
   }
   return "unknown";
 }

@@ -33,7 +33,7 @@ struct Filtered {
   void end_part(std::size_t at) noexcept { part_end[parts++] = at; }
 };
 
-/// True when the filter has a meaning for such rows. `shape.row_bytes` is a multiple of the element.
+/// True when the filter has a meaning for such rows. A row is a multiple of the element.
 [[nodiscard]] bool filter_fits(Filter filter, const RowShape& shape) noexcept;
 
 /// How many bytes a filter can make of `rows_bytes`: at least, and at most.

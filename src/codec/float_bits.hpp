@@ -24,18 +24,28 @@ struct HalfBits {
     return std::bit_cast<float>(magnitude | (std::uint32_t{half} & 0x8000U) << 16);
   }
   static Word from_float(float value) noexcept {
-    constexpr std::uint32_t bias = 112U << 23;
-    constexpr std::uint32_t largest = 0x7BFF;
+    constexpr std::int32_t bias = 112 << 23;
+    constexpr std::int32_t least_normal = bias + (1 << 23);
+    constexpr std::int32_t largest = 0x7BFF;
     const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t magnitude = bits & float_magnitude;
+    const auto magnitude = static_cast<std::int32_t>(bits & float_magnitude);
     // Adding 0.5 leaves a subnormal half in the last bits of the sum, rounded.
-    const std::uint32_t below =
-        std::bit_cast<std::uint32_t>(std::bit_cast<float>(std::min(magnitude, bias + (1U << 23))) +
-                                     0.5F) -
-        std::bit_cast<std::uint32_t>(0.5F);
-    const std::uint32_t above = (magnitude - bias + 0xFFFU + ((magnitude >> 13) & 1U)) >> 13;
-    const std::uint32_t half = magnitude < bias + (1U << 23) ? below : std::min(above, largest);
-    return static_cast<Word>(half | ((bits >> 16) & 0x8000U));
+    const auto small = std::bit_cast<float>(smaller(magnitude, least_normal));
+    const std::int32_t below =
+        std::bit_cast<std::int32_t>(small + 0.5F) - std::bit_cast<std::int32_t>(0.5F);
+    const std::int32_t rounded =
+        (smaller(magnitude, 0x47800000) - bias + 0xFFF + ((magnitude >> 13) & 1)) >> 13;
+    const std::int32_t above = smaller(rounded, largest);
+    const std::int32_t is_below = -static_cast<std::int32_t>(magnitude < least_normal);
+    const std::int32_t half = (below & is_below) | (above & ~is_below);
+    return static_cast<Word>(static_cast<std::uint32_t>(half) | ((bits >> 16) & 0x8000U));
+  }
+
+ private:
+  // With masks: of a choice the vectoriser would see a branch.
+  static constexpr std::int32_t smaller(std::int32_t a, std::int32_t b) noexcept {
+    const std::int32_t is_a = -static_cast<std::int32_t>(a < b);
+    return (a & is_a) | (b & ~is_a);
   }
 };
 

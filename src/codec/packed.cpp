@@ -99,142 +99,160 @@ const std::uint8_t* numbers(const std::byte* bytes) noexcept {
   return reinterpret_cast<const std::uint8_t*>(bytes);
 }
 
-/// The upper end of the `window` neighbouring exponents that are most often met.
-std::uint8_t best_base(const std::array<std::uint32_t, 256>& met, std::size_t window) noexcept {
-  std::uint64_t inside = 0;
-  std::uint64_t most = 0;
-  std::size_t best = window - 1;
-  for (std::size_t top = 0; top < met.size(); ++top) {
-    inside += met[top];
-    if (top >= window) inside -= met[top - window];
-    if (top < window - 1 || inside <= most) continue;
-    most = inside;
-    best = top;
+/// How often each exponent was met. Only those between the least and the largest are looked at.
+struct Met {
+  std::array<std::uint32_t, 256> times{};
+  std::size_t least = 255;
+  std::size_t largest = 0;
+
+  void add(std::uint8_t exponent) noexcept {
+    ++times[exponent];
+    least = std::min<std::size_t>(least, exponent);
+    largest = std::max<std::size_t>(largest, exponent);
   }
-  return static_cast<std::uint8_t>(best);
-}
+  void clear() noexcept {
+    std::fill(times.begin() + static_cast<std::ptrdiff_t>(least),
+              times.begin() + static_cast<std::ptrdiff_t>(largest) + 1, 0U);
+    least = 255;
+    largest = 0;
+  }
+  /// The upper end of the `window` neighbouring exponents that are most often met.
+  [[nodiscard]] std::uint8_t best_base(std::size_t window) const noexcept {
+    std::uint64_t inside = 0;
+    std::uint64_t most = 0;
+    std::size_t best = largest;
+    for (std::size_t top = least; top <= largest; ++top) {
+      inside += times[top];
+      if (top >= least + window) inside -= times[top - window];
+      if (inside < most) continue;
+      most = inside;
+      best = top;
+    }
+    return static_cast<std::uint8_t>(best);
+  }
+};
 
 /// Learns the bases from some of the rows; those of a few more would be hardly better.
 template <class F>
 void learn(std::span<const std::byte> rows, const Layout& layout, std::size_t window,
            std::uint8_t* bases) noexcept {
   const std::size_t count = layout.elements / layout.bases;
-  const std::size_t step =
-      std::max<std::size_t>(1, count / std::clamp<std::size_t>(count / 8, 16, 128));
+  const std::size_t looked_at = std::clamp<std::size_t>(count / 8, 16, 64);
+  const std::size_t step = std::max<std::size_t>(1, count / looked_at) * layout.bases;
+  Met met;
   for (std::size_t c = 0; c < layout.bases; ++c) {
-    std::array<std::uint32_t, 256> met{};
-    for (std::size_t i = c; i < layout.elements; i += step * layout.bases) {
-      ++met[F::exponent(F::load(rows.data(), i))];
+    for (std::size_t i = c; i < layout.elements; i += step) {
+      met.add(F::exponent(F::load(rows.data(), i)));
     }
-    bases[c] = best_base(met, window);
+    bases[c] = met.best_base(window);
+    met.clear();
+  }
+}
+
+/// Cuts the elements of a group into their pieces. Pieces never lie in each other or in the rows.
+template <class F>
+void cut(const std::byte* rows, std::size_t count, std::uint8_t escape, Scratch scratch,
+         std::uint8_t* low, std::size_t plane_bytes) noexcept {
+  const std::uint8_t* __restrict bases = scratch.bases;
+  std::uint8_t* __restrict exponents = scratch.exponents;
+  std::uint8_t* __restrict symbols = scratch.symbols;
+  for (std::size_t i = 0; i < count; ++i) exponents[i] = F::exponent(F::load(rows, i));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto below = static_cast<std::uint8_t>((bases[i] - exponents[i]) & F::exponent_mask);
+    symbols[i] = below < escape ? below : escape;
+  }
+  if constexpr (F::has_high) {
+    std::uint8_t* __restrict high = scratch.high;
+    for (std::size_t i = 0; i < count; ++i) {
+      high[i] = static_cast<std::uint8_t>(F::rest(F::load(rows, i)) >> 8);
+    }
+  }
+  for (unsigned plane = 0; plane < F::low_bytes; ++plane) {
+    std::uint8_t* __restrict to = low + plane * plane_bytes;
+    for (std::size_t i = 0; i < count; ++i) {
+      to[i] = static_cast<std::uint8_t>(F::rest(F::load(rows, i)) >> (8 * plane));
+    }
   }
 }
 
 template <class F, unsigned width>
 void apply(std::span<const std::byte> rows, const Layout& layout, Scratch scratch, Filtered& out) {
   constexpr std::uint8_t escape = (1U << width) - 1;
-  out.bytes.resize(layout.escapes_at);
-  learn<F>(rows, layout, escape, numbers(out.bytes.data()));
-  for (std::size_t i = 0; i < layout.group; ++i) {
-    scratch.bases[i] = numbers(out.bytes.data())[layout.bases == 1 ? 0 : i];
-  }
+  const std::size_t most = layout.escapes_at + layout.elements;
+  out.bytes.resize(most);
+  std::uint8_t* to = numbers(out.bytes.data());
+  std::uint8_t* escapes = to + layout.escapes_at;
+  learn<F>(rows, layout, escape, to);
+  for (std::size_t i = 0; i < layout.group; ++i) scratch.bases[i] = to[layout.bases == 1 ? 0 : i];
   for (std::size_t first = 0; first < layout.elements; first += layout.group) {
     const std::size_t count = std::min(layout.group, layout.elements - first);
-    const std::byte* from = rows.data() + first * sizeof(typename F::Type);
-    std::byte* low = out.bytes.data() + layout.low_at + first;
-    std::fill_n(scratch.symbols, align_up(count, 8), std::uint8_t{0});
-    std::fill_n(scratch.high, align_up(count, 8), std::uint8_t{0});
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto word = F::load(from, i);
-      const auto rest = F::rest(word);
-      const std::uint8_t exponent = F::exponent(word);
-      const auto below =
-          static_cast<std::uint8_t>((scratch.bases[i] - exponent) & F::exponent_mask);
-      scratch.symbols[i] = std::min(below, escape);
-      scratch.exponents[i] = exponent;
-      if constexpr (F::has_high) scratch.high[i] = static_cast<std::uint8_t>(rest >> 8);
-      for (unsigned plane = 0; plane < F::low_bytes; ++plane) {
-        low[plane * layout.elements + i] = static_cast<std::byte>(rest >> (8 * plane));
-      }
-    }
-    pack_group<width>(
-        scratch.symbols, align_up(count, 8),
-        numbers(out.bytes.data()) + layout.symbols_at + bit_group_bytes(first, width));
+    const std::size_t padded = align_up(count, 8);
+    std::fill(scratch.symbols + count, scratch.symbols + padded, std::uint8_t{0});
+    std::fill(scratch.high + count, scratch.high + padded, std::uint8_t{0});
+    cut<F>(rows.data() + first * sizeof(typename F::Type), count, escape, scratch,
+           to + layout.low_at + first, layout.elements);
+    std::uint8_t* symbols = to + layout.symbols_at + bit_group_bytes(first, width);
+    pack_group<width>(scratch.symbols, padded, symbols);
     if constexpr (F::has_high) {
-      pack_group<high_width>(
-          scratch.high, align_up(count, 8),
-          numbers(out.bytes.data()) + layout.high_at + bit_group_bytes(first, high_width));
+      pack_group<high_width>(scratch.high, padded,
+                             to + layout.high_at + bit_group_bytes(first, high_width));
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      if (scratch.symbols[i] == escape) {
-        out.bytes.push_back(static_cast<std::byte>(scratch.exponents[i]));
-      }
-    }
+    for_full<width>(
+        symbols, padded, [](std::uint64_t) { return true; },
+        [&](std::size_t index) { *escapes++ = scratch.exponents[index]; });
   }
-}
-
-/// True when one of the eight numbers at `from` is `number`; the padding of a group may be one.
-bool any_of_eight(const std::uint8_t* from, std::uint8_t number) noexcept {
-  constexpr std::uint64_t ones = 0x0101010101010101;
-  std::uint64_t word = 0;
-  std::memcpy(&word, from, sizeof word);
-  word ^= ones * number;
-  return ((word - ones) & ~word & (ones << 7)) != 0;
-}
-
-/// Replaces the exponents of escapes by those of the list. False when the list is too short.
-bool fill_escapes(const Scratch& scratch, std::size_t count, std::uint8_t escape,
-                  std::span<const std::byte>& escapes) noexcept {
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < count; i += 8) {
-    if (!any_of_eight(scratch.symbols + i, escape)) continue;
-    for (std::size_t k = i; k < std::min(i + 8, count); ++k) {
-      if (scratch.symbols[k] != escape) continue;
-      if (used == escapes.size()) return false;
-      scratch.exponents[k] = std::to_integer<std::uint8_t>(escapes[used++]);
-    }
-  }
-  escapes = escapes.subspan(used);
-  return true;
+  out.bytes.resize(static_cast<std::size_t>(escapes - to));
 }
 
 template <class F>
-void join(const Scratch& scratch, const std::uint8_t* low, std::size_t plane_bytes,
-          std::size_t count, std::byte* rows) noexcept {
+void join(Scratch scratch, const std::uint8_t* low, std::size_t plane_bytes, std::size_t count,
+          std::byte* __restrict rows) noexcept {
   using Word = typename F::Type;
+  const std::uint8_t* __restrict exponents = scratch.exponents;
+  const std::uint8_t* __restrict high = scratch.high;
   for (std::size_t i = 0; i < count; ++i) {
     Word rest = 0;
     for (unsigned plane = 0; plane < F::low_bytes; ++plane) {
       rest = static_cast<Word>(
           rest | static_cast<Word>(Word{low[plane * plane_bytes + i]} << (8 * plane)));
     }
-    if constexpr (F::has_high) {
-      rest = static_cast<Word>(rest | static_cast<Word>(Word{scratch.high[i]} << 8));
-    }
-    const Word word = F::join(scratch.exponents[i], rest);
+    if constexpr (F::has_high)
+      rest = static_cast<Word>(rest | static_cast<Word>(Word{high[i]} << 8));
+    const Word word = F::join(exponents[i], rest);
     std::memcpy(rows + i * sizeof word, &word, sizeof word);
+  }
+}
+
+void subtract(Scratch scratch, std::size_t count, std::uint8_t mask) noexcept {
+  const std::uint8_t* __restrict bases = scratch.bases;
+  const std::uint8_t* __restrict symbols = scratch.symbols;
+  std::uint8_t* __restrict exponents = scratch.exponents;
+  for (std::size_t i = 0; i < count; ++i) {
+    exponents[i] = static_cast<std::uint8_t>((bases[i] - symbols[i]) & mask);
   }
 }
 
 template <class F, unsigned width>
 bool undo(std::span<const std::byte> in, const Layout& layout, Scratch scratch,
           std::span<std::byte> rows) noexcept {
-  constexpr std::uint8_t escape = (1U << width) - 1;
   const std::uint8_t* from = numbers(in.data());
-  std::span<const std::byte> escapes = in.subspan(layout.escapes_at);
-  for (std::size_t i = 0; i < layout.group; ++i) {
-    scratch.bases[i] = from[layout.bases == 1 ? 0 : i];
-  }
+  const std::uint8_t* escapes = from + layout.escapes_at;
+  const std::uint8_t* end = from + in.size();
+  for (std::size_t i = 0; i < layout.group; ++i) scratch.bases[i] = from[layout.bases == 1 ? 0 : i];
   for (std::size_t first = 0; first < layout.elements; first += layout.group) {
     const std::size_t count = std::min(layout.group, layout.elements - first);
     const std::size_t padded = align_up(count, 8);
-    unpack_group<width>(from + layout.symbols_at + bit_group_bytes(first, width), padded,
-                        scratch.symbols);
-    for (std::size_t i = 0; i < count; ++i) {
-      scratch.exponents[i] =
-          static_cast<std::uint8_t>((scratch.bases[i] - scratch.symbols[i]) & F::exponent_mask);
-    }
-    if (!fill_escapes(scratch, count, escape, escapes)) return false;
+    const std::uint8_t* symbols = from + layout.symbols_at + bit_group_bytes(first, width);
+    unpack_group<width>(symbols, padded, scratch.symbols);
+    subtract(scratch, padded, F::exponent_mask);
+    const bool enough = for_full<width>(
+        symbols, padded,
+        [&](std::uint64_t full) {
+          const auto left = static_cast<std::size_t>(end - escapes);
+          return left >= 64 || static_cast<std::size_t>(std::popcount(full)) <= left;
+        },
+        [&](std::size_t index) { scratch.exponents[index] = *escapes++ & F::exponent_mask; });
+    if (!enough) return false;
     if constexpr (F::has_high) {
       unpack_group<high_width>(from + layout.high_at + bit_group_bytes(first, high_width), padded,
                                scratch.high);
@@ -242,7 +260,7 @@ bool undo(std::span<const std::byte> in, const Layout& layout, Scratch scratch,
     join<F>(scratch, from + layout.low_at + first, layout.elements, count,
             rows.data() + first * sizeof(typename F::Type));
   }
-  return escapes.empty();
+  return escapes == end;
 }
 
 using Half = Form<std::uint16_t, 5>;

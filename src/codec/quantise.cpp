@@ -10,6 +10,11 @@ namespace esker::detail {
 
 namespace {
 
+// Codes are 0…levels. In rows that turn with their position (RoPE) all codes are about as frequent;
+// with 256 of them and their scales q8 would end above half of f16.
+constexpr unsigned q8_levels = 191;
+constexpr unsigned q4_levels = 15;
+
 /// Elements that share a least value and a step. K: a channel of some tokens. V: some channels of a
 /// token, or of a few where rows are short.
 struct Groups {
@@ -22,7 +27,7 @@ struct Groups {
   Groups(const RowShape& shape, Lossy lossy, std::size_t rows_bytes) noexcept
       : rows(rows_bytes / shape.row_bytes),
         channels(shape.row_bytes / shape.element_bytes),
-        levels(lossy == Lossy::q8 ? 255 : 15) {
+        levels(lossy == Lossy::q8 ? q8_levels : q4_levels) {
     const std::size_t aim = lossy == Lossy::q8 ? 128 : 32;
     if (shape.plane == Plane::key) {
       group_rows = even_part(rows, aim);
@@ -39,7 +44,7 @@ struct Groups {
   [[nodiscard]] std::size_t across() const noexcept { return div_ceil(channels, group_channels); }
   [[nodiscard]] std::size_t count() const noexcept { return div_ceil(rows, group_rows) * across(); }
   [[nodiscard]] std::size_t code_row_bytes() const noexcept {
-    return levels == 255 ? channels : div_ceil(channels, 2);
+    return levels == q8_levels ? channels : div_ceil(channels, 2);
   }
 };
 
@@ -67,7 +72,7 @@ float scale_at(const std::byte* low, std::size_t to_high) noexcept {
 }
 
 template <class Bits>
-void load_row(const std::byte* row, std::size_t channels, float* out) noexcept {
+void load_row(const std::byte* row, std::size_t channels, float* __restrict out) noexcept {
   for (std::size_t c = 0; c < channels; ++c) {
     typename Bits::Word word = 0;
     std::memcpy(&word, row + c * sizeof word, sizeof word);
@@ -93,8 +98,14 @@ struct Band {
   std::vector<float> most;
   std::vector<float> step;
   std::vector<std::uint8_t> codes;
-  explicit Band(std::size_t channels)
-      : values(channels), least(channels), most(channels), step(channels), codes(channels + 1) {}
+
+  /// To decode, what the rows hold has no place here.
+  Band(std::size_t channels, bool decodes)
+      : values(decodes ? 0 : channels),
+        least(channels),
+        most(decodes ? 0 : channels),
+        step(channels),
+        codes(channels + 1) {}
 };
 
 template <class Bits>
@@ -105,9 +116,12 @@ void find_range(const std::byte* rows, std::size_t count, std::size_t channels,
   for (std::size_t row = 0; row < count; ++row) {
     load_row<Bits>(rows + row * channels * sizeof(typename Bits::Word), channels,
                    band.values.data());
+    const float* __restrict values = band.values.data();
+    float* __restrict least = band.least.data();
+    float* __restrict most = band.most.data();
     for (std::size_t c = 0; c < channels; ++c) {
-      band.least[c] = band.values[c] < band.least[c] ? band.values[c] : band.least[c];
-      band.most[c] = band.values[c] > band.most[c] ? band.values[c] : band.most[c];
+      least[c] = values[c] < least[c] ? values[c] : least[c];
+      most[c] = values[c] > most[c] ? values[c] : most[c];
     }
   }
 }
@@ -142,13 +156,18 @@ bool set_scales(const Groups& groups, Band& band, Scales& scales, std::size_t fi
 
 void code_row(const Groups& groups, Band& band, std::byte* out) noexcept {
   const auto top = static_cast<float>(groups.levels);
+  const float* __restrict values = band.values.data();
+  const float* __restrict least = band.least.data();
+  const float* __restrict inverse = band.step.data();
+  std::uint8_t* __restrict codes = band.codes.data();
   for (std::size_t c = 0; c < groups.channels; ++c) {
-    float code = (band.values[c] - band.least[c]) * band.step[c];
+    float code = (values[c] - least[c]) * inverse[c];
     code = code > 0 ? code : 0;  // also when it is no number
     code = code < top ? code : top;
-    band.codes[c] = static_cast<std::uint8_t>(code + 0.5F);
+    code += 0.5F;
+    codes[c] = static_cast<std::uint8_t>(code);
   }
-  if (groups.levels == 255) {
+  if (groups.levels == q8_levels) {
     std::memcpy(out, band.codes.data(), groups.channels);
     return;
   }
@@ -165,7 +184,7 @@ bool quantise_all(std::span<const std::byte> rows, const Groups& groups, std::by
   const std::size_t row_bytes = groups.channels * sizeof(typename Bits::Word);
   Scales scales(out, groups.count());
   std::byte* codes = out + groups.count() * Scales::bytes_each;
-  Band band(groups.channels);
+  Band band(groups.channels, false);
   std::size_t group = 0;
   for (std::size_t first = 0; first < groups.rows; first += groups.group_rows) {
     const std::size_t count = std::min(groups.group_rows, groups.rows - first);
@@ -196,27 +215,35 @@ void read_scales(const Groups& groups, const std::byte* scales, std::size_t firs
 }
 
 template <class Bits>
+void scale_codes(const Band& band, const std::uint8_t* __restrict codes, std::size_t channels,
+                 std::byte* __restrict row) noexcept {
+  const float* __restrict least = band.least.data();
+  const float* __restrict step = band.step.data();
+  for (std::size_t c = 0; c < channels; ++c) {
+    // Two roundings, never one: the file is compiled without contraction.
+    const float offset = step[c] * static_cast<float>(codes[c]);
+    const auto word = Bits::from_float(least[c] + offset);
+    std::memcpy(row + c * sizeof word, &word, sizeof word);
+  }
+}
+
+template <class Bits>
 void decode_row(const Groups& groups, Band& band, const std::byte* in, std::byte* row) noexcept {
   const auto* codes = reinterpret_cast<const std::uint8_t*>(in);
-  if (groups.levels != 255) {
+  if (groups.levels != q8_levels) {
     const std::size_t half = groups.code_row_bytes();
     for (std::size_t i = 0; i < half; ++i) band.codes[i] = codes[i] & 0xFU;
     for (std::size_t i = half; i < groups.channels; ++i) band.codes[i] = codes[i - half] >> 4;
     codes = band.codes.data();
   }
-  for (std::size_t c = 0; c < groups.channels; ++c) {
-    // Two roundings, never one: the file is compiled without contraction.
-    const float offset = band.step[c] * static_cast<float>(codes[c]);
-    const auto word = Bits::from_float(band.least[c] + offset);
-    std::memcpy(row + c * sizeof word, &word, sizeof word);
-  }
+  scale_codes<Bits>(band, codes, groups.channels, row);
 }
 
 template <class Bits>
 void dequantise_all(std::span<const std::byte> in, const Groups& groups, std::byte* rows) {
   const std::size_t row_bytes = groups.channels * sizeof(typename Bits::Word);
   const std::byte* codes = in.data() + groups.count() * Scales::bytes_each;
-  Band band(groups.channels);
+  Band band(groups.channels, true);
   std::size_t group = 0;
   for (std::size_t row = 0; row < groups.rows; ++row) {
     if (row % groups.group_rows == 0) {

@@ -27,8 +27,8 @@ void transpose_square(const std::byte* from, std::size_t from_stride, std::byte*
   std::array<std::uint64_t, side> w{};
   for (std::size_t i = 0; i < side; ++i) w[i] = load(from + i * from_stride);
   for (std::size_t i = 0; i < 4; ++i) exchange(w[i], w[i + 4], 32, 0x00000000FFFFFFFF);
-  for (const std::size_t i : {0, 1, 4, 5}) exchange(w[i], w[i + 2], 16, 0x0000FFFF0000FFFF);
-  for (const std::size_t i : {0, 2, 4, 6}) exchange(w[i], w[i + 1], 8, 0x00FF00FF00FF00FF);
+  for (const unsigned i : {0U, 1U, 4U, 5U}) exchange(w[i], w[i + 2], 16, 0x0000FFFF0000FFFF);
+  for (const unsigned i : {0U, 2U, 4U, 6U}) exchange(w[i], w[i + 1], 8, 0x00FF00FF00FF00FF);
   for (std::size_t i = 0; i < side; ++i) std::memcpy(to + i * to_stride, &w[i], sizeof w[i]);
 }
 

@@ -130,6 +130,7 @@ Result<void> go_live(Core& core, bool fresh) {
   introduce(core.control.seat(core.seat));
   core.control.phase(core.seat).store(static_cast<std::uint32_t>(SeatPhase::live),
                                       std::memory_order_release);
+  core.mark_used();
   return {};
 }
 
@@ -173,30 +174,7 @@ Result<std::shared_ptr<Core>> attach_seated(Directory directory, Superblock supe
     if (auto sized = lock->file().allocate(lock_bytes::file_bytes); !sized)
       return failure_of(sized);
   }
-  auto segments = Directory::create_below(directory, file_names::segments, superblock.sharing);
-  if (!segments) return failure_of(segments);
-  sweep_unfinished_segments(*lock, *segments);
-  auto opened = open_control(directory, superblock, *lock);
-  if (!opened) return failure_of(opened);
-  const auto first = static_cast<std::uint32_t>(random_u64() % superblock.seats);
-  auto seat = SeatLock::claim(directory, superblock.sharing, superblock.seats,
-                              std::min(first, opened->control.seats_in_use()));
-  if (!seat) {
-    if (seat.error().code == Errc::busy) {
-      post_event(opened->control, EventKind::attach_refused, 0, 0, 0, "all seats are taken");
-      return fail(Errc::busy, seat.error().message + " by " + holders(opened->control) +
-                                  "; close one, or create the store with more seats");
-    }
-    return failure_of(seat);
-  }
-  auto core = std::make_shared<Core>(Core::Parts{std::move(directory), std::move(*segments),
-                                                 std::move(superblock), std::move(opened->control),
-                                                 std::move(*seat), options});
-  if (auto live = go_live(*core, opened->fresh); !live) {
-    if (opened->fresh) core->directory.sweep_temporaries();
-    return failure_of(live);
-  }
-  return core;
+  return attach_under(*lock, {std::move(directory), std::move(superblock)}, options);
 }
 
 }  // namespace
@@ -219,6 +197,36 @@ Result<Superblock> read_superblock(const Directory& directory) {
   std::vector<std::byte> bytes(superblock_bytes);
   if (auto read = file->read_at(0, bytes); !read) return failure_of(read);
   return decode_superblock(bytes, file->path());
+}
+
+Result<std::shared_ptr<Core>> attach_under(const LockFile& lock, FoundStore store,
+                                           const Options& options) {
+  Directory& directory = store.directory;
+  Superblock& superblock = store.superblock;
+  auto segments = Directory::create_below(directory, file_names::segments, superblock.sharing);
+  if (!segments) return failure_of(segments);
+  sweep_unfinished_segments(lock, *segments);
+  auto opened = open_control(directory, superblock, lock);
+  if (!opened) return failure_of(opened);
+  const auto first = static_cast<std::uint32_t>(random_u64() % superblock.seats);
+  auto seat = SeatLock::claim(directory, superblock.sharing, superblock.seats,
+                              std::min(first, opened->control.seats_in_use()));
+  if (!seat) {
+    if (seat.error().code == Errc::busy) {
+      post_event(opened->control, EventKind::attach_refused, 0, 0, 0, "all seats are taken");
+      return fail(Errc::busy, seat.error().message + " by " + holders(opened->control) +
+                                  "; close one, or create the store with more seats");
+    }
+    return failure_of(seat);
+  }
+  auto core = std::make_shared<Core>(Core::Parts{std::move(directory), std::move(*segments),
+                                                 std::move(superblock), std::move(opened->control),
+                                                 std::move(*seat), options});
+  if (auto live = go_live(*core, opened->fresh); !live) {
+    if (opened->fresh) core->directory.sweep_temporaries();
+    return failure_of(live);
+  }
+  return core;
 }
 
 Result<std::shared_ptr<Core>> attach(const std::string& path, const Options& options) {

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "store/disk_use.hpp"
 #include "store/reap.hpp"
 #include "sync/event_ring.hpp"
 
@@ -41,7 +42,9 @@ Core::~Core() {
     seat_lock_.abandon();
     return;
   }
-  if (prepared && options.access != Access::inspect) leave_seat(*this);
+  if (!prepared || options.access == Access::inspect) return;
+  mark_used();
+  leave_seat(*this);
 }
 
 Result<void> Core::prepare() {
@@ -83,6 +86,10 @@ void Core::map_segments(std::uint32_t count) noexcept {
 void Core::follow_growth() noexcept {
   const std::uint32_t count = control.segment_count().load(std::memory_order_acquire);
   if (count > segments.count() && count <= superblock.max_segments) map_segments(count);
+}
+
+void Core::mark_used() const noexcept {
+  if (options.counts_as_use && options.access != Access::inspect) mark_opened(directory);
 }
 
 Result<void> Core::usable(bool for_writing) const {

@@ -73,6 +73,8 @@ class Core {
   [[nodiscard]] NodeId new_node() noexcept {
     return {node_random_, next_node_.fetch_add(1, std::memory_order_relaxed)};
   }
+  /// Notes that the store is in use, unless this handle only looks after it.
+  void mark_used() const noexcept;
   /// Maps segments that other handles added since.
   void follow_growth() noexcept;
 

@@ -156,7 +156,7 @@ Result<bool> create_in(const Directory& directory, const Request& request) {
 bool is_unfinished_part(const std::string& name) {
   return name == file_names::lock || name == file_names::control || name == file_names::segments ||
          name == file_names::sessions || name == file_names::cache_tag ||
-         name.starts_with(file_names::temporary_prefix);
+         name == file_names::model_file || name.starts_with(file_names::temporary_prefix);
 }
 
 Result<void> create_store(const std::string& path, const Geometry& geometry, const ModelId& model,

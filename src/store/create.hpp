@@ -3,6 +3,7 @@
 #include <esker/geometry.hpp>
 #include <esker/options.hpp>
 #include <esker/result.hpp>
+#include <functional>
 #include <string>
 
 #include "region/directory.hpp"
@@ -23,5 +24,14 @@ namespace esker::detail {
 
 /// Removes the files of a store that nobody has open.
 [[nodiscard]] Result<void> destroy_store(const std::string& path);
+
+/// Removes the store `name` of a directory if nobody has it open and `still` says so while nobody
+/// can open it. False: it does not, or the store has just gone. Waits for nobody.
+[[nodiscard]] Result<bool> destroy_below(const Directory& home, const std::string& name,
+                                         const std::function<bool(const Directory&)>& still,
+                                         bool dry_run);
+
+/// What a killed creation or destruction leaves: files of a store, but no superblock.
+[[nodiscard]] bool unfinished(const Directory& directory);
 
 }  // namespace esker::detail

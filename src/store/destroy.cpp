@@ -21,13 +21,6 @@ bool is_segment_name(const std::string& name) {
   return name.size() == 5 && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// What a killed creation or destruction leaves: files of a store, but no superblock.
-bool unfinished(const Directory& directory) {
-  auto names = directory.names();
-  if (!names || names->empty()) return false;
-  return std::all_of(names->begin(), names->end(), is_unfinished_part);
-}
-
 Result<void> foreign_file(const Directory& directory) {
   auto left = directory.names();
   if (!left || left->empty()) return {};
@@ -64,15 +57,41 @@ Result<void> remove_files(const Directory& directory) {
   auto sessions = remove_sessions(directory);
   if (!sessions && sessions.error().code != Errc::invalid) return sessions;
   if (auto done = directory.remove_file(file_names::cache_tag); !done) return done;
+  if (auto done = directory.remove_file(file_names::model_file); !done) return done;
   directory.sweep_temporaries();
   if (auto done = directory.remove_file(file_names::lock); !done) return done;
-  if (!segments) return segments;
-  if (!sessions) return sessions;
-  if (rmdir(directory.path().c_str()) == 0 || errno == EBUSY) return {};
-  return foreign_file(directory);
+  return segments ? sessions : segments;
+}
+
+/// The bytes of all seats that this store, or a damaged one, may have.
+std::uint32_t seats_of(const Result<Superblock>& superblock) {
+  return superblock ? superblock->seats : max_seats;
+}
+
+/// INIT of a store that nobody has open.
+Result<LockFile> lock_unused(const Directory& directory, std::uint32_t wait_ms) {
+  const std::string& path = directory.path();
+  auto superblock = read_superblock(directory);
+  // A damaged superblock tells no sharing; the wider one accepts both.
+  const Sharing sharing = superblock ? superblock->sharing : Sharing::group;
+  auto lock = LockFile::open(directory, sharing, true);
+  if (!lock) return lock;
+  if (!lock->lock(lock_bytes::init, wait_ms)) {
+    return fail(Errc::busy, path + ": a process is just opening this store");
+  }
+  if (lock->held_by_others(lock_bytes::seat, seats_of(superblock))) {
+    return fail(Errc::busy, path + ": a process has this store open; see `esker ps`");
+  }
+  return lock;
 }
 
 }  // namespace
+
+bool unfinished(const Directory& directory) {
+  auto names = directory.names();
+  if (!names || names->empty() || directory.has(file_names::superblock)) return false;
+  return std::all_of(names->begin(), names->end(), is_unfinished_part);
+}
 
 Result<void> remove_sessions(const Directory& directory) {
   struct stat status {};
@@ -95,24 +114,33 @@ Result<void> remove_sessions(const Directory& directory) {
 }
 
 Result<void> destroy_store(const std::string& path) {
+  constexpr std::uint32_t wait_ms = 1000;
   auto directory = Directory::open(path);
   if (!directory) return tl::make_unexpected(std::move(directory).error());
   if (!directory->has(file_names::superblock) && !unfinished(*directory)) {
     return fail(Errc::missing, path + ": no store here (there is no file \"esker\")");
   }
-  auto superblock = read_superblock(*directory);
-  const std::uint32_t seats = superblock ? superblock->seats : max_seats;
-  // A damaged superblock tells no sharing; the wider one accepts both.
-  const Sharing sharing = superblock ? superblock->sharing : Sharing::group;
-  auto lock = LockFile::open(*directory, sharing, true);
+  auto lock = lock_unused(*directory, wait_ms);
   if (!lock) return tl::make_unexpected(std::move(lock).error());
-  if (!lock->lock(lock_bytes::init, 1000)) {
-    return fail(Errc::busy, path + ": a process is just opening this store");
-  }
-  if (lock->held_by_others(lock_bytes::seat, seats)) {
-    return fail(Errc::busy, path + ": a process has this store open; see `esker ps`");
-  }
-  return remove_files(*directory);
+  if (auto done = remove_files(*directory); !done) return done;
+  if (rmdir(path.c_str()) == 0 || errno == EBUSY) return {};
+  return foreign_file(*directory);
+}
+
+Result<bool> destroy_below(const Directory& home, const std::string& name,
+                           const std::function<bool(const Directory&)>& still, bool dry_run) {
+  auto directory = Directory::open_below(home, name);
+  if (!directory) return tl::make_unexpected(std::move(directory).error());
+  auto lock = lock_unused(*directory, 0);
+  if (!lock) return tl::make_unexpected(std::move(lock).error());
+  auto status = lock->file().status();
+  if (!status) return tl::make_unexpected(std::move(status).error());
+  if (status->st_nlink == 0 || !still(*directory)) return false;
+  if (dry_run) return true;
+  if (auto done = remove_files(*directory); !done) return tl::make_unexpected(done.error());
+  if (unlinkat(home.fd(), name.c_str(), AT_REMOVEDIR) == 0) return true;
+  if (auto left = foreign_file(*directory); !left) return tl::make_unexpected(left.error());
+  return true;
 }
 
 }  // namespace esker::detail

@@ -92,6 +92,7 @@ std::vector<Victim> victims(Core& core) {
 }
 
 std::uint32_t evict_for(Core& core, std::uint32_t wanted) noexcept {
+  core.mark_used();
   try {
     auto lock = LockFile::open(core.directory, core.superblock.sharing);
     if (lock && lock->lock(lock_bytes::evict, evict_lock_wait_ms)) {

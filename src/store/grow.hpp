@@ -7,8 +7,9 @@ namespace esker::detail {
 
 class Core;
 
-/// Adds one segment, if the cap and the disk allow. False: evict instead. Waits at most
-/// 0.1 s for another grower; after a failure the handle does not try again for ten seconds.
+/// Adds one segment, if the cap, the home and the disk allow. False: evict instead. Waits at most
+/// 0.1 s each for another grower of the store and of its home; after a failure the handle does not
+/// try again for ten seconds.
 [[nodiscard]] bool grow(Core& core) noexcept;
 
 /// Removes what killed growers left half built, unless somebody grows the store right now.

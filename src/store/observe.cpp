@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "store/attach.hpp"
+#include "store/disk_use.hpp"
 #include "store/kept.hpp"
 
 namespace esker {
@@ -23,21 +24,6 @@ Result<Info> inspect(const std::string& path) {
 namespace detail {
 
 namespace {
-
-struct DiskUse {
-  std::uint64_t bytes = 0;
-  std::int64_t last_used_unix_ns = 0;
-};
-
-void add_file(const Directory& directory, const std::string& name, DiskUse& use) {
-  struct stat status {};
-  if (fstatat(directory.fd(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-  use.bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
-  if (!S_ISREG(status.st_mode)) return;
-  const std::int64_t modified =
-      std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-  use.last_used_unix_ns = std::max(use.last_used_unix_ns, modified);
-}
 
 std::uint64_t pinned_blocks(const Core& core, std::uint32_t seat) noexcept {
   std::uint64_t pinned = 0;
@@ -211,18 +197,14 @@ Info describe_store(const Directory& directory, const Superblock& superblock) {
   info.segment_blocks = superblock.segment_blocks;
   info.max_segments = superblock.max_segments;
   info.seats = superblock.seats;
-  DiskUse use;
-  if (auto names = directory.names()) {
-    for (const std::string& name : *names) add_file(directory, name, use);
-  }
   if (auto segments = Directory::open_below(directory, file_names::segments)) {
     if (auto names = segments->names()) {
       for (const std::string& name : *names) {
-        add_file(*segments, name, use);
         if (!name.starts_with(file_names::temporary_prefix)) ++info.segments;
       }
     }
   }
+  const DiskUse use = disk_use(directory);
   info.disk_bytes = use.bytes;
   info.last_used_unix_ns = use.last_used_unix_ns;
   return info;

@@ -23,7 +23,7 @@ constexpr std::uint64_t segment_bytes_max = 16 * gib;
 constexpr std::uint64_t segment_bytes_max_tmpfs = 256 * mib;
 constexpr std::uint32_t comfortable_blocks = 4;
 constexpr std::uint32_t fewest_blocks = 2;
-constexpr std::uint64_t small_files_bytes = superblock_bytes + 8192;  // lock and tag, in pages
+constexpr std::uint64_t small_files_bytes = superblock_bytes + 12'288;  // lock, tag, note
 
 std::uint64_t control_bytes(std::uint64_t blocks, const Superblock& plan) {
   return ControlLayout(static_cast<std::uint32_t>(blocks), plan.segment_blocks, plan.seats)
@@ -72,6 +72,22 @@ std::uint64_t smallest_capacity(const Geometry& geometry, std::uint32_t seats) {
   return needed + needed / 63 + 4096;
 }
 
+/// Zero segments where not even one fits.
+void resize_shares(Superblock& plan, std::uint64_t capacity_bytes, std::uint64_t cold_bytes) {
+  plan.capacity_bytes = capacity_bytes;
+  plan.cold_bytes = cold_bytes;
+  plan.sessions_bytes = capacity_bytes / 64;
+  std::uint64_t share = capacity_bytes;
+  for (const std::uint64_t taken : {plan.sessions_bytes, small_files_bytes, cold_bytes}) {
+    share = share > taken ? share - taken : 0;
+  }
+  plan.max_segments = choose_max_segments(plan, share);
+  if (plan.segment_file_bytes + control_bytes(plan.segment_blocks, plan) > share) {
+    plan.max_segments = 0;
+  }
+  plan.segments_bytes = plan.max_segments * plan.segment_file_bytes;
+}
+
 }  // namespace
 
 Result<Superblock> plan_store(const Geometry& geometry, const ModelId& model,
@@ -114,6 +130,31 @@ Result<Superblock> plan_store(const Geometry& geometry, const ModelId& model,
     return fail(Errc::io, std::string(path) + ": the kernel gives no random numbers");
   }
   return plan;
+}
+
+Result<Superblock> plan_resize(const Superblock& now, std::uint64_t capacity_bytes,
+                               std::uint64_t cold_bytes, std::string_view path) {
+  Superblock plan = now;
+  resize_shares(plan, capacity_bytes, cold_bytes);
+  if (plan.max_segments > 0) return plan;
+  const std::uint64_t least = least_capacity(now, 1, cold_bytes);
+  return fail(Errc::full, std::string(path) + ": capacity is " + size_text(capacity_bytes) +
+                              ", but one segment of this store, its other files and " +
+                              size_text(cold_bytes) + " for cold blocks need at least " +
+                              size_text(least) + " (" + std::to_string(least) + " bytes)");
+}
+
+std::uint64_t least_capacity(const Superblock& now, std::uint32_t segments,
+                             std::uint64_t cold_bytes) {
+  std::uint64_t too_small = 0;
+  std::uint64_t enough = UINT64_MAX;
+  while (enough - too_small > 1) {
+    const std::uint64_t middle = too_small + (enough - too_small) / 2;
+    Superblock plan = now;
+    resize_shares(plan, middle, cold_bytes);
+    (plan.max_segments >= segments ? enough : too_small) = middle;
+  }
+  return enough;
 }
 
 }  // namespace esker::detail

@@ -12,6 +12,7 @@
 #include "store/lookup.hpp"
 #include "store/observe.hpp"
 #include "store/reap.hpp"
+#include "store/resize.hpp"
 #include "sync/event_ring.hpp"
 
 namespace esker {
@@ -107,6 +108,10 @@ Result<Store> Store::open_or_create(const std::string& path, const Geometry& geo
 
 Result<void> Store::destroy(const std::string& path) {
   return detail::guarded([&] { return detail::destroy_store(path); });
+}
+
+Result<Resized> Store::resize(const std::string& path, const ResizeOptions& options) {
+  return detail::guarded([&] { return detail::resize_store(path, options); });
 }
 
 std::uint32_t Store::match(Tokens tokens, Namespace name_space) const noexcept {

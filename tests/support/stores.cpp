@@ -25,6 +25,7 @@ Options small_options(std::uint64_t capacity_bytes) {
   options.capacity_bytes = capacity_bytes;
   options.segment_bytes = 256 * kib;
   options.seats = 16;
+  options.keep_free_bytes = 0;
   return options;
 }
 

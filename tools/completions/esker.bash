@@ -11,8 +11,9 @@ _esker() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
   local verbs="info ls match stat ps log verify reap session import export"
   verbs+=" create rm evict trim destroy help"
-  verbs+=" diff merge split repack backup restore check prune"
   verbs+=" convert cat"
+  verbs+=" diff merge split repack backup restore check prune"
+  verbs+=" resize maintain config"
   local session_verbs="ls show rm fork rename keep"
   local common="--store --json --quiet --bytes --color --help"
   local change="--dry-run --yes"
@@ -77,12 +78,12 @@ _esker() {
       own="--format --model --model-file --assume-model --session --set --ttl --priority --create"
       own+=" $taking"
       ;;
-    export) own="--format --like --arch $prompt --session --lossy $codec $file" ;;
     convert)
       own="--from --to --like --arch --file-version --path --session $prompt"
       own+=" --model --model-file --assume-model --force"
       ;;
     cat) own="--layer --plane --range $prompt --session --output --force" ;;
+    export) own="--format --like --arch $prompt --session --lossy $codec $file" ;;
     diff) own="--namespace" ;;
     merge) own="$codec $file" ;;
     split) own="--session $codec $file" ;;
@@ -96,6 +97,9 @@ _esker() {
     rm | destroy) own="$change" ;;
     evict | prune) own="--to --older-than $change" ;;
     trim) own="--keep-free $change" ;;
+    resize) own="--capacity --cold $change" ;;
+    maintain) own="--all --freeze-after --dry-run" ;;
+    config) own="--budget --keep-free" ;;
     "") own="--version" ;;
   esac
 

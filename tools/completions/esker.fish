@@ -48,6 +48,9 @@ complete -c esker -n __fish_use_subcommand -a backup -d "Write all sessions as a
 complete -c esker -n __fish_use_subcommand -a restore -d "Bring a snapshot back"
 complete -c esker -n __fish_use_subcommand -a check -d "Check every byte"
 complete -c esker -n __fish_use_subcommand -a prune -d "Free what was not used for longest"
+complete -c esker -n __fish_use_subcommand -a resize -d "Give a store another capacity"
+complete -c esker -n __fish_use_subcommand -a maintain -d "Do once what should be done daily"
+complete -c esker -n __fish_use_subcommand -a config -d "What holds for all stores of the home"
 complete -c esker -n __fish_use_subcommand -a help -d "Show the help of a command"
 
 complete -c esker -n 'not __fish_use_subcommand' -a '(__esker_stores)' -d Store
@@ -146,3 +149,12 @@ complete -c esker -n '__esker_in evict prune' -l older-than -x -d 'Last used bef
 complete -c esker -n '__esker_in trim' -l keep-free -x -d 'Until so much is free'
 complete -c esker -n '__esker_in rm evict prune trim destroy' -s n -l dry-run -d 'Change nothing'
 complete -c esker -n '__esker_in rm evict prune trim destroy' -s y -l yes -d 'Do not ask'
+
+complete -c esker -n '__esker_in resize' -l capacity -x -d 'The new cap of all files'
+complete -c esker -n '__esker_in resize' -l cold -x -d 'The part for cold blocks'
+complete -c esker -n '__esker_in resize maintain' -s n -l dry-run -d 'Change nothing'
+complete -c esker -n '__esker_in resize' -s y -l yes -d 'Do not ask'
+complete -c esker -n '__esker_in maintain' -l all -d 'All stores of the home'
+complete -c esker -n '__esker_in maintain' -l freeze-after -x -d 'Last used before'
+complete -c esker -n '__esker_in config' -l budget -x -a none -d 'Most of all stores'
+complete -c esker -n '__esker_in config' -l keep-free -x -a default -d 'What growth leaves free'

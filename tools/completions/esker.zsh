@@ -37,6 +37,9 @@ _esker() {
     'restore:bring a snapshot back'
     'check:check every byte'
     'prune:free what was not used for longest'
+    'resize:give a store another capacity'
+    'maintain:do once what should be done daily'
+    'config:what holds for all stores of the home'
     'help:show the help of a command'
   )
   session_verbs=(
@@ -127,8 +130,8 @@ _esker() {
       ;;
     export)
       own=('--format[kind of file]:format:(esnap llama llama-session safetensors)'
-        '--like[a file of the server]:file:_files' '--arch[architecture]:name:' $prompt
-        '*--session[what is stored of it]:name:' '--lossy[fewer bits]:name:(q8 q4)'
+        '--like[a file of the server]:file:_files' '--arch[architecture]:name:'
+        $prompt '*--session[what is stored of it]:name:' '--lossy[fewer bits]:name:(q8 q4)'
         $codec $output)
       ;;
     restore) own=($taking '2:file:_files') ;;
@@ -160,6 +163,17 @@ _esker() {
       own=('--to[keep at most]:size:' '--older-than[last used before]:time:' $change)
       ;;
     trim) own=('--keep-free[until so much is free]:size:' $change) ;;
+    resize)
+      own=('--capacity[the new cap]:size:' '--cold[the part for cold blocks]:size:' $change)
+      ;;
+    maintain)
+      own=('--all[all stores of the home]' '--freeze-after[last used before]:time:'
+        '(-n --dry-run)'{-n,--dry-run}'[change nothing]')
+      ;;
+    config)
+      own=('--budget[most of all stores]:size:(none)'
+        '--keep-free[what growth leaves free]:size:(default)')
+      ;;
   esac
   shift words
   ((CURRENT--))

@@ -178,6 +178,9 @@ class SafetensorsTest(ConvertCase):
         self.assertEqual(self.document("export", "chat", "--ids", none, "--format", "safetensors",
                                        "-o", self.dir / "none", code=1)["tokens"], 0)
         self.assertFalse((self.dir / "none").exists())
+        for words in (("--format", "safetensors", "--like", SLOT), ("--like", SLOT, "--arch", "x")):
+            self.refused("export", "chat", path, *words, "-o", self.dir / "never")
+        self.assertFalse((self.dir / "never").exists())
 
     def test_snapshots_and_files_of_llama_cpp_become_tensors(self):
         _, data = self.convert(self.snapshot(), "a.safetensors")

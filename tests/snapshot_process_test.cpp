@@ -65,6 +65,15 @@ int import_traced(const Arguments& arguments) {
 }
 
 /// Arguments: store, file.
+int import_beside_others(const Arguments& arguments) {
+  Store store = need(Store::open(arguments[0]));
+  say("ready");
+  listen();
+  const auto report = import_file(store, arguments[1]);
+  return report.refused_blocks == 0 && report.unreachable_tokens == 0 ? 0 : 1;
+}
+
+/// Arguments: store, file.
 int export_traced(const Arguments& arguments) {
   const Store store = need(Store::open(arguments[0]));
   mark_begin();
@@ -77,6 +86,7 @@ int export_traced(const Arguments& arguments) {
 const RoleName write_on_role("write on", &write_on);
 const RoleName export_to_pipe_role("export to pipe", &export_to_pipe);
 const RoleName import_traced_role("import traced", &import_traced);
+const RoleName import_beside_others_role("import beside others", &import_beside_others);
 const RoleName export_traced_role("export traced", &export_traced);
 
 /// Every path that the snapshot lists is there from the root, with the right rows.
@@ -153,6 +163,30 @@ TEST_CASE("a store moves through a pipe from one process to another", "[snapshot
   CHECK(exporter.finish() == 0);
   if (fd >= 0) CHECK(::close(fd) == 0);  // it stayed ours
   prompts.check(to);
+}
+
+TEST_CASE("two processes that import the same file at once store it once", "[snapshot]") {
+  const TempDir dir;
+  const Prompts prompts(2);
+  Store from = make_store(dir / "from");
+  prompts.put_into(from);
+  saved_session(from, "chat", prompt(75, 1));
+  const auto written = need(export_snapshot(from, dir / "s.esnap"));
+  for (int round = 0; round < 5; ++round) {
+    const std::string path = dir / ("to" + std::to_string(round));
+    Store to = make_store(path, small_geometry(), small_options(16 * mib));
+    std::vector<Child> importers;
+    for (int i = 0; i < 2; ++i) {
+      importers.push_back(Child("import beside others", {path, dir / "s.esnap"}));
+      REQUIRE(importers.back().hear() == "ready");
+    }
+    for (Child& importer : importers) importer.tell("go");
+    for (Child& importer : importers) CHECK(importer.finish() == 0);
+    prompts.check(to);
+    CHECK(need(Session::resume(to, "chat")).reusable() == 75);
+    CHECK(count_of_blocks(to) == written.blocks);
+    CHECK(need(to.verify()).damage.empty());
+  }
 }
 
 TEST_CASE("a snapshot inside another file is read from where the descriptor stands", "[snapshot]") {

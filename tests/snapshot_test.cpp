@@ -198,6 +198,22 @@ TEST_CASE("a file appears only whole, and an existing one is replaced only when 
   CHECK(files == 2);  // the store and the snapshot
 }
 
+TEST_CASE("paths of more blocks than a span has nodes come back whole", "[snapshot]") {
+  const TempDir dir;
+  Store from = make_store(dir / "from", tiny_geometry(), small_options(64 * mib));
+  const TokenList trunk = prompt(9'000, 1);
+  const TokenList branch = fork_at(trunk, 4'500, prompt(5'000, 2));
+  put(from, trunk);
+  put(from, branch);
+  const auto written = need(export_snapshot(from, dir / "s.esnap"));
+  CHECK(written.blocks == 14'000);
+  CHECK(written.paths == 2);
+  Store to = make_store(dir / "to", tiny_geometry(), small_options(64 * mib));
+  CHECK(import_file(to, dir / "s.esnap").stored_blocks == 14'000);
+  CHECK(get(to, trunk) == 9'000);
+  CHECK(get(to, branch) == 9'500);
+}
+
 TEST_CASE("an empty store gives a snapshot of nothing", "[snapshot]") {
   const TempDir dir;
   const Store from = make_store(dir / "from");

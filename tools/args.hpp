@@ -9,6 +9,7 @@
 
 #include "change_args.hpp"
 #include "house_args.hpp"
+#include "look_args.hpp"
 #include "output.hpp"
 #include "session_args.hpp"
 #include "snapshot_args.hpp"
@@ -73,7 +74,9 @@ struct MatchArgs {
 };
 
 struct StatArgs {
-  std::string store;
+  std::string store;  ///< "": with `prometheus`, all stores in the home
+  bool prometheus = false;
+  std::string output;  ///< a file for it, or "" for stdout
 };
 
 struct PsArgs {
@@ -165,12 +168,12 @@ struct ConvertArgs {
   bool force = false;
 };
 
-using Command =
-    std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
-                 StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
-                 ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
-                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs,
-                 DiffArgs, RewriteArgs, BackupArgs, ConfigArgs, ResizeArgs, MaintainArgs>;
+using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
+                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
+                             TrimArgs, ReapArgs, ImportArgs, ExportArgs, SessionLsArgs,
+                             SessionShowArgs, SessionRmArgs, SessionForkArgs, SessionRenameArgs,
+                             SessionKeepArgs, CatArgs, ConvertArgs, DiffArgs, RewriteArgs,
+                             BackupArgs, ConfigArgs, ResizeArgs, MaintainArgs, TopArgs, ReportArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -214,5 +217,7 @@ int run(const BackupArgs& args, Output& out);
 int run(const ConfigArgs& args, Output& out);
 int run(const ResizeArgs& args, Output& out);
 int run(const MaintainArgs& args, Output& out);
+int run(const TopArgs& args, Output& out);
+int run(const ReportArgs& args, Output& out);
 
 }  // namespace esker::cli

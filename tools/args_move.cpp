@@ -66,22 +66,10 @@ void take_dash(ExportArgs& args, std::vector<std::string>& operands) {
   operands.pop_back();
 }
 
-void check_like(const ExportArgs& args) {
-  const bool none = args.format == "esnap" || args.format == "safetensors";
-  if (none && !args.like.empty()) {
-    throw CLI::ParseError("--like is for files of llama.cpp: leave it out, or --format",
-                          usage_code);
-  }
-  if (args.format != "llama-session" && !args.architecture.empty()) {
-    throw CLI::ParseError("--arch is for --format llama-session", usage_code);
-  }
-}
-
-Operands settle_llama(const ExportArgs& args, std::vector<std::string> operands,
-                      const StoreSources& sources) {
+Operands settle_sequence(const ExportArgs& args, std::vector<std::string> operands,
+                         const StoreSources& sources) {
   if (args.sessions.size() > 1) {
-    throw CLI::ParseError("a file of this format holds one sequence: give one --session",
-                          usage_code);
+    throw CLI::ParseError("such a file holds one sequence: give one --session", usage_code);
   }
   if (!args.sessions.empty() && !args.prompt.ids_file.empty()) {
     throw CLI::ParseError("both --session and --ids: give one of them", usage_code);
@@ -111,14 +99,14 @@ void Parser::add_export() {
   auto args = std::make_shared<ExportArgs>();
   const CLI::Option* operands = add_operands(app);
   app->add_option("--format", args->format,
-                  "esnap: a snapshot (default); llama: a file for its server; llama-session; "
-                  "safetensors, for Python")
+                  "esnap: a snapshot (default); llama (as --like is), llama-session or "
+                  "safetensors: one sequence")
       ->check(CLI::IsMember({"esnap", "llama", "llama-session", "safetensors"}))
       ->option_text("NAME");
   CLI::Option* like = app->add_option(
       "--like", args->like, "A file of the server that is to read the result; implies llama");
   like->option_text("FILE");
-  app->add_option("--arch", args->architecture, "The model's architecture, for llama-session")
+  app->add_option("--arch", args->architecture, "The model's architecture, for a session file")
       ->option_text("NAME");
   add_prompt(app, args->prompt);
   add_names(app, args->sessions, "These sessions: all that is stored of them; repeatable");
@@ -130,12 +118,15 @@ void Parser::add_export() {
     std::vector<std::string> words = operands->results();
     take_dash(*args, words);
     if (args->format.empty()) args->format = args->like.empty() ? "esnap" : "llama";
-    const bool llama = args->format != "esnap";  // or tensors: one sequence, and no snapshot
-    check_like(*args);
+    const bool snapshot = args->format == "esnap";
+    if (snapshot && !(args->like.empty() && args->architecture.empty())) {
+      throw CLI::ParseError("--like and --arch are for files of llama.cpp: give --format, or none",
+                            usage_code);
+    }
     for (const CLI::Option* option : codec) {
       if (!snapshot && option->count() > 0) {
         throw CLI::ParseError(
-            fmt::format("{} is for snapshots, and this writes none", option->get_name()),
+            fmt::format("{} is for snapshots, and {} is none", option->get_name(), args->format),
             usage_code);
       }
     }

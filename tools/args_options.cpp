@@ -36,6 +36,8 @@ void Parser::add_common(CLI::App* app) {
       ->group(group);
   app->add_flag("--json", output_.json, "Answer with one JSON document")->group(group);
   app->add_flag("-q,--quiet", output_.quiet, "No remarks, no progress")->group(group);
+  app->add_flag("--no-progress", output_.no_progress, "No progress, on a terminal either")
+      ->group(group);
   app->add_flag("--bytes", output_.raw_bytes, "Print sizes as plain bytes")->group(group);
   add_choice<ColorWhen>(
       app, "--color", output_.color,

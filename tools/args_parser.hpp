@@ -60,6 +60,11 @@ class Parser {
   void add_ls();
   void add_match();
   void add_log();
+  template <class Args>
+  void settle_some(Args& args) const;
+  void add_stat();
+  void add_top();
+  void add_report();
   void add_sessions();
   void add_session_ls(CLI::App* parent);
   void add_session_show(CLI::App* parent);

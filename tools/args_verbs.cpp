@@ -20,7 +20,9 @@ void Parser::add_look() {
   add_plain<InfoArgs>("info");
   add_ls();
   add_match();
-  add_plain<StatArgs>("stat");
+  add_stat();
+  add_top();
+  add_report();
   add_plain<PsArgs>("ps");
   add_log();
   add_plain<VerifyArgs>("verify");

@@ -142,6 +142,10 @@ std::string misuse(const ExportArgs& args, const Output& out) {
   if (args.like.empty() && args.format != "safetensors") {
     return "--like FILE is missing: a file that the target server has saved";
   }
+  if (!args.like.empty() && args.format == "safetensors") return "--like is for files of llama.cpp";
+  if (!args.architecture.empty() && args.format != "llama-session") {
+    return "--arch is for --format llama-session";
+  }
   if (args.output == "-" && out.is_json()) {
     return "--json and -o - both want standard output: write to a file";
   }

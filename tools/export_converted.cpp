@@ -31,15 +31,6 @@ Result<std::uint64_t> write(const ExportArgs& args, const RowsSource& source,
   return write_llama(*layout, source, output, progress);
 }
 
-/// Of paths and sessions there is one at most: the command line says so.
-PrefixChoice choice_of(const ExportArgs& args) {
-  PrefixChoice choice;
-  if (!args.paths.empty()) choice.path = args.paths.front();
-  if (!args.sessions.empty()) choice.session = args.sessions.front();
-  choice.prompt = args.prompt;
-  return choice;
-}
-
 void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes, Output& out) {
   const std::uint64_t tokens = source.tokens().size();
   const std::string text =
@@ -56,7 +47,7 @@ void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes,
   out.line(text);
   const std::string session = only(args.sessions);
   out.json({{"store", args.store},
-            {"session", args.sessions.empty() ? Value() : Value(args.sessions.front())},
+            {"session", session.empty() ? Value() : Value(session)},
             {"format", args.format},
             {"tokens", tokens},
             {"asked_tokens", source.asked()},
@@ -67,7 +58,8 @@ void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes,
 }  // namespace
 
 int export_converted(const ExportArgs& args, Output& out) {
-  const auto source = open_store_rows(args.store, choice_of(args), RowsCheck::all);
+  const auto source = open_store_rows(
+      args.store, {only(args.paths), only(args.sessions), args.prompt}, RowsCheck::all);
   if (!source) return out.fail(args.store, source.error());
   if ((*source)->tokens().empty()) {
     out.note(args.store, "none of these tokens are stored");

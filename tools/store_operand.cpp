@@ -104,11 +104,13 @@ Result<Store> open_with_seat(const StorePlace& place) {
   return with_hint(place, Store::open(place.path, options));
 }
 
-Result<Look> look_at(const StorePlace& place) {
-  auto seated = open_with_seat(place);
+Result<Look> look_at(const StorePlace& place, Use use) {
+  Options options;
+  options.access = Access::read;
+  options.counts_as_use = use == Use::counts;
+  auto seated = with_hint(place, Store::open(place.path, options));
   if (seated) return Look{std::move(*seated), true};
   if (!needs_no_seat(seated.error())) return tl::make_unexpected(std::move(seated).error());
-  Options options;
   options.access = Access::inspect;
   auto store = Store::open(place.path, options);
   if (!store) return tl::make_unexpected(std::move(store).error());

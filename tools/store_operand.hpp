@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <esker/store.hpp>
 #include <string>
 #include <string_view>
@@ -34,9 +35,12 @@ struct Look {
   bool seated = false;
 };
 
+/// Whether opening a store says that it is needed: see Options::counts_as_use.
+enum class Use : std::uint8_t { counts, none };
+
 /// Opens a store to look only: with a seat if possible, without one on a read-only mount or when
 /// all seats are taken.
-[[nodiscard]] Result<Look> look_at(const StorePlace& place);
+[[nodiscard]] Result<Look> look_at(const StorePlace& place, Use use = Use::counts);
 
 /// The same for who reads nothing but what is stored.
 [[nodiscard]] Result<Store> open_to_look(const StorePlace& place);

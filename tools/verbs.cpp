@@ -37,6 +37,11 @@ std::string usage_of(std::string_view name) {
   if (verb == nullptr) return "Usage: esker COMMAND [operands] [options]\n";
   std::string text = fmt::format("Usage: esker {} {}{}[options]\n", verb->name, verb->operands,
                                  verb->operands.empty() ? "" : " ");
+  if (verb->operands.starts_with("IN")) {
+    return text +
+           "  IN     a file (told by its content; - is standard input), or a store\n"
+           "  OUT    the file to write; - is standard output\n";
+  }
   if (!verb->alias.empty()) text += fmt::format("       esker {} is the same\n", verb->alias);
   const bool files_only = verb->operands.starts_with("FILE");
   if (verb->operands.find("STORE") != std::string_view::npos) {
@@ -45,11 +50,6 @@ std::string usage_of(std::string_view name) {
   }
   if (verb->operands == "A B") {
     text += "  A, B   a store (a name in the home, or a path with a '/') or a snapshot file\n";
-  }
-  if (verb->operands == "IN OUT") {
-    text +=
-        "  IN     a file (told by its content; - is standard input), or a store\n"
-        "  OUT    the file to write; - is standard output\n";
   }
   if (files_only) text += "  FILE   a snapshot, as `esker export` writes it\n";
   if (verb->operands.find("PATH") != std::string_view::npos) {

@@ -29,9 +29,17 @@ inline constexpr auto verbs = std::to_array<Verb>({
      "Tell how many leading tokens of a prompt are stored; exit 1 if none",
      "  esker match chat --ids prompt.json\n"
      "  curl -s localhost:8080/tokenize -d '{\"content\": \"Hi\"}' | esker match chat --ids -\n"},
-    {"stat", "Look", "STORE", "Show what a store holds, and its counters",
+    {"stat", "Look", "[STORE]", "Show what a store holds, and its counters",
      "  esker stat chat\n"
-     "  esker stat chat --json\n"},
+     "  esker stat chat --json\n"
+     "  esker stat --prometheus -o /var/lib/node_exporter/esker.prom\n"},
+    {"top", "Look", "[STORE]", "Watch all stores in the home, or one; q ends it",
+     "  esker top\n"
+     "  esker top chat --interval 5s\n"
+     "  esker top chat -n 10 --json\n"},
+    {"report", "Look", "STORE", "Write a page with pictures of a store, for any browser",
+     "  esker report chat -o chat.html\n"
+     "  esker report chat --watch 60s -o chat.html\n"},
     {"ps", "Look", "STORE", "Show which processes have a store open, and what they pin",
      "  esker ps chat\n"},
     {"log", "Look", "STORE", "Show what happened: damage, dead processes, growth",

@@ -9,6 +9,7 @@
 #include "snapshot/fit.hpp"
 #include "snapshot/import_sessions.hpp"
 #include "snapshot/import_span.hpp"
+#include "snapshot/output.hpp"
 #include "snapshot/source.hpp"
 
 namespace esker {
@@ -51,7 +52,7 @@ class Importer {
 
   Result<void> take(const ArchivePart& part, SpanStorer& spans, SessionStorer& sessions) {
     if (const auto* span = std::get_if<ArchiveSpan>(&part)) {
-      return spans.store(reader_, *span, std::max(1U, options_.threads));
+      return spans.store(reader_, *span, sensible_threads(options_.threads));
     }
     const auto* session = std::get_if<SessionWithStates>(&part);
     if (session == nullptr || !options_.sessions) return {};

@@ -2,14 +2,15 @@
 """Drives the command `esker` as its users do. ESKER_BIN names the binary to test."""
 
 import json
-import re
-import subprocess
 import unittest
 
-from cli_case import ALIASES, HANG_S, LOOKS, ROOT, SESSION_VERBS, SLOT, VERBS, CliCase
+from cli_case import ALIASES, LOOKS, ROOT, SLOT, VERBS, CliCase
 from cli_backup_cases import *  # noqa: F403
+from cli_cold_cases import *  # noqa: F403
 from cli_house_cases import *  # noqa: F403
 from cli_cat_cases import *  # noqa: F403
+from cli_completion_cases import *  # noqa: F403
+from cli_look_cases import *  # noqa: F403
 from cli_convert_cases import *  # noqa: F403
 from cli_session_cases import *  # noqa: F403
 from cli_session_hostile_cases import *  # noqa: F403
@@ -47,40 +48,6 @@ class HelpTest(CliCase):
         self.assertRegex(self.esker("--version").out, r"^esker \d+\.\d+\.\d+\n.*format.*\d")
         answer = self.esker("--version", "--json").json
         self.assertEqual(answer["schema"], "esker.version/1")
-
-    def test_completions_and_manual_know_every_option(self):
-        files = {kind: (ROOT / "tools" / "completions" / f"esker.{kind}").read_text()
-                 for kind in ("bash", "zsh", "fish")}
-        files["fish"] = re.sub(r"(?m)^(complete.*) -l ", r"\1 --", files["fish"])
-        files["man"] = (ROOT / "tools" / "esker.1.scd").read_text()
-        verbs = [(), *((v,) for v in VERBS), *(("session", v) for v in SESSION_VERBS)]
-        pages = "".join(self.esker(*verb, "--help").out for verb in verbs)
-        known = set(re.findall(r"(?m)^  (?:-\w,)?(--[a-z-]+)", pages))
-        self.assertGreater(len(known), 25)
-        for kind, text in files.items():
-            for word in [*known, *VERBS, *ALIASES, *SESSION_VERBS]:
-                self.assertRegex(text, rf"(?<![\w-]){word}(?![\w-])", f"{kind}: {word} is missing")
-            for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text):
-                self.assertIn(option, known, f"{kind} invents {option}")
-
-
-    def test_bash_completes_commands_options_and_stores(self):
-        (self.home / "chat").mkdir(parents=True)
-        (self.home / "chat" / "esker").touch()
-        for words, expected in ((("esker", "ver"), "verify"), (("esker", "help", "st"), "stat"),
-                                (("esker", "ls", "--so"), "--sort"), (("esker", "ls", "c"), "chat"),
-                                (("esker", "ls", "--sort", "to"), "tokens"),
-                                (("esker", "sess"), "session"),
-                                (("esker", "session", "ren"), "rename"),
-                                (("esker", "help", "session", "ke"), "keep"),
-                                (("esker", "session", "ls", "--sort", "na"), "name"),
-                                (("esker", "session", "rm", "--exp"), "--expired"),
-                                (("esker", "session", "ls", "c"), "chat")):
-            script = (f"source {ROOT}/tools/completions/esker.bash; COMP_WORDS=({' '.join(words)});"
-                      f" COMP_CWORD={len(words) - 1}; _esker; echo ${{COMPREPLY[@]}}")
-            done = subprocess.run(["bash", "-c", script], env=self.env, cwd=self.dir,
-                                  capture_output=True, text=True, timeout=HANG_S)
-            self.assertEqual((done.stdout.split(), done.stderr), ([expected], ""))
 
 
 class UsageTest(CliCase):

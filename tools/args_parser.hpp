@@ -26,6 +26,8 @@ class Parser {
  public:
   Parser();
   std::variant<Invocation, int> parse(int argc, const char* const* argv);
+  /// What fits where the last of these words is being typed, for the completions of shells.
+  [[nodiscard]] std::string complete(std::vector<std::string> words) const;
 
  private:
   using Finish = std::function<Command()>;
@@ -95,6 +97,9 @@ class Parser {
   void add_evict();
   void add_trim();
   void add_destroy();
+  void add_cold();
+  void add_freeze();
+  void add_thaw();
   void add_house();
   void add_resize();
   void add_maintain();
@@ -124,18 +129,19 @@ T value_or_throw(Result<T> result) {
 template <class Choice>
 CLI::Option* add_choice(CLI::App* app, const char* name, Choice& value,
                         std::map<std::string, Choice> choices, const char* text) {
-  return app->add_option_function<std::string>(
-      name,
-      [name, &value, choices = std::move(choices)](const std::string& word) {
-        const auto found = choices.find(word);
-        if (found == choices.end()) {
-          std::string expected;
-          for (const auto& [known, unused] : choices) expected += ' ' + known;
-          throw CLI::ValidationError(name, fmt::format("\"{}\" is none of:{}", word, expected));
-        }
-        value = found->second;
-      },
-      text);
+  std::string words;
+  for (const auto& [known, unused] : choices) words += (words.empty() ? "" : ",") + known;
+  const auto read = [name, &value, choices = std::move(choices)](const std::string& word) {
+    const auto found = choices.find(word);
+    if (found == choices.end()) {
+      std::string expected;
+      for (const auto& [known, unused] : choices) expected += ' ' + known;
+      throw CLI::ValidationError(name, fmt::format("\"{}\" is none of:{}", word, expected));
+    }
+    value = found->second;
+  };
+  // The name of the type tells the completions what fits.
+  return app->add_option_function<std::string>(name, read, text)->type_name('{' + words + '}');
 }
 
 /// Reads a size. `Bytes` is a number, or an optional one.

@@ -275,4 +275,10 @@ Result<std::vector<PathInfo>> Store::paths() const {
                      [&]() -> Result<std::vector<PathInfo>> { return detail::list_paths(*core_); });
 }
 
+Result<std::vector<BlockInfo>> Store::blocks() const {
+  return when_usable(core_, false, [&]() -> Result<std::vector<BlockInfo>> {
+    return detail::list_blocks(*core_);
+  });
+}
+
 }  // namespace esker

@@ -88,7 +88,7 @@ class Names(unittest.TestCase):
     def test_its_options_are_those_of_the_manual(self):
         manual = (ROOT / "tools" / "esker.1.scd").read_text()
         # A line may name other programs too, whose options are not ours.
-        lines = re.sub(r"`(?!esker )[^`\n]*`", "", README)
+        lines = re.sub(r"`(systemctl|ninja) [^`\n]*`", "", README)
         lines = "\n".join(line for line in lines.splitlines() if "esker " in line)
         for option in set(re.findall(r"(?<!\w)--[a-z-]+", lines)):
             self.assertIn(f"*{option}*", manual)

@@ -103,17 +103,6 @@ class CatTest(ConvertCase):
         self.assertEqual(read_npy(self.cat(path, "--layer", 1, "--plane", "value")),
                          ("|u1", (20, 68), values[1][2]))
 
-    def test_numpy_reads_it_where_it_is_installed(self):
-        try:
-            import numpy
-        except ImportError:
-            self.skipTest("numpy is not installed")
-        out = self.dir / "k.npy"
-        self.esker("cat", SLOT, "--layer", 0, "--plane", "key", "-o", out)
-        matrix = numpy.load(out)
-        self.assertEqual((matrix.shape, matrix.dtype), ((SLOT_TOKENS, 64), numpy.float16))
-        self.assertEqual(matrix.tobytes(), self.tiny.keys[0][2])
-
     def test_what_is_not_there_is_refused(self):
         self.assertIn("0 to 1", self.refused("cat", SLOT, "--layer", 2, "--plane", "key"))
         for text in ("188:", "5:5", "9:3", "x:3", "-1:3", "3", "1:2:3", "4294967296:"):
@@ -200,16 +189,6 @@ class SafetensorsTest(ConvertCase):
         self.assertEqual(metadata["dtype"], "k:bf16,v:q8_0")
         self.assertEqual(tensors["model.layers.1.key"], ("BF16", [7, 33], keys[1][2]))
         self.assertEqual(tensors["model.layers.1.value"], ("U8", [7, 34], values[1][2]))
-
-    def test_the_library_reads_it_where_it_is_installed(self):
-        try:
-            from safetensors.numpy import load_file
-        except ImportError:
-            self.skipTest("safetensors is not installed")
-        self.convert(SLOT, "a.safetensors")
-        tensors = load_file(self.dir / "a.safetensors")
-        self.assertEqual(tensors["input_ids"].tolist(), self.tiny.tokens)
-        self.assertEqual(tensors["model.layers.1.value"].tobytes(), self.tiny.values[1][2])
 
 
 class SessionFileTest(ConvertCase):

@@ -207,6 +207,15 @@ class SnapshotChoiceTest(SnapshotCase):
         self.bring("copy")
         self.assertEqual(self.document("info", "copy")["model"]["entries"], {"name": "tiny"})
 
+    def test_an_export_needs_no_seat(self):
+        self.create("narrow", "--seats", 1)
+        self.keep("one", store="narrow")
+        holder = self.hold("narrow")
+        self.assertEqual(self.export(store="narrow")["tokens"], SLOT_TOKENS)
+        self.assertEqual(self.document("backup", "narrow", "-o", self.file, "-f")["sessions"], 1)
+        self.assertTrue(self.diff("narrow", self.file)["equal"])
+        self.assertIn(str(holder.pid), self.refused("import", "narrow", self.file, code=4))
+
     def test_codecs_are_chosen_and_all_of_them_are_exact(self):
         sizes = {}
         for codec in ("raw", "lz4", "zstd"):

@@ -6,6 +6,7 @@ import unittest
 
 from cli_case import ALIASES, LOOKS, ROOT, SLOT, VERBS, CliCase
 from cli_backup_cases import *  # noqa: F403
+from cli_cold_cases import *  # noqa: F403
 from cli_house_cases import *  # noqa: F403
 from cli_cat_cases import *  # noqa: F403
 from cli_completion_cases import *  # noqa: F403

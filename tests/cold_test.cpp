@@ -1,7 +1,6 @@
 #include "catch.hpp"
 
 #include <optional>
-#include <thread>
 
 #include "cold_support.hpp"
 #include "support/in_fork.hpp"
@@ -228,30 +227,6 @@ TEST_CASE("key blocks are frozen, and come back to a handle that thaws") {
   const Prefix prefix = other.lookup_keys(keys, "tenant");
   CHECK(prefix.tokens() == 80);
   CHECK(wrong_rows(prefix, small_geometry(), content) == "");
-}
-
-TEST_CASE(
-    "what is prefetched from several threads is there soon, and the handle ends at any time") {
-  const TempDir dir;
-  {
-    Store store = make_cold_store(dir / "s");
-    for (std::uint64_t seed = 0; seed < 8; ++seed) put(store, prompt(300, seed));
-    REQUIRE(freeze_all(store).blocks == 8 * 19);
-  }
-  Store store = need(Store::open(dir / "s"));
-  CHECK_FALSE(store.prefetch(prompt(300, 99)));
-  std::vector<std::thread> threads;
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
-    threads.emplace_back([&store, seed] { (void)store.prefetch(prompt(300, seed)); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
-    while (store.match(prompt(300, seed)) < 300) sleep_ms(1);
-    CHECK(get(store, prompt(300, seed)) == 300);
-  }
-  CHECK_FALSE(store.prefetch(prompt(300, 1)));
-  need(store.evict(0));
-  for (std::uint64_t seed = 0; seed < 8; ++seed) CHECK(store.prefetch(prompt(300, seed)));
 }
 
 TEST_CASE("a child after fork can drop the handle while the parent prefetches") {

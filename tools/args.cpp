@@ -58,6 +58,7 @@ Parser::Parser() : app_("esker: keeps the KV cache of LLM inference for all proc
   add_convert_verbs();
   add_snapshots();
   add_change_verbs();
+  add_cold();
   add_house();
 }
 

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "change_args.hpp"
+#include "cold_args.hpp"
 #include "house_args.hpp"
 #include "look_args.hpp"
 #include "output.hpp"
+#include "prompt_args.hpp"
 #include "session_args.hpp"
 #include "snapshot_args.hpp"
 
@@ -22,13 +24,6 @@ struct ModelArgs {
   std::string file;
 
   [[nodiscard]] bool empty() const noexcept { return entries.empty() && file.empty(); }
-};
-
-/// A prompt: `--ids FILE|-`, `--first N`, `--namespace TEXT`.
-struct PromptArgs {
-  std::string ids_file;                ///< "-" is stdin, "" not given
-  std::optional<std::uint32_t> first;  ///< only the first N tokens
-  std::string name_space;              ///< bytes, already decoded
 };
 
 // One struct per command. `store` is the operand as it was typed, or what -s or ESKER_STORE gave.
@@ -45,6 +40,7 @@ struct CreateArgs {
   std::string dtype;
   std::uint32_t block_tokens = 32;
   std::optional<std::uint64_t> capacity_bytes;  ///< not given: the library's default
+  std::uint64_t cold_bytes = 0;                 ///< the part of it for cold blocks
   std::uint64_t segment_bytes = 0;
   std::uint32_t seats = 128;
   bool group = false;
@@ -168,12 +164,13 @@ struct ConvertArgs {
   bool force = false;
 };
 
-using Command = std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs,
-                             MatchArgs, StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs,
-                             TrimArgs, ReapArgs, ImportArgs, ExportArgs, SessionLsArgs,
-                             SessionShowArgs, SessionRmArgs, SessionForkArgs, SessionRenameArgs,
-                             SessionKeepArgs, CatArgs, ConvertArgs, DiffArgs, RewriteArgs,
-                             BackupArgs, ConfigArgs, ResizeArgs, MaintainArgs, TopArgs, ReportArgs>;
+using Command =
+    std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
+                 StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
+                 ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
+                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs,
+                 DiffArgs, RewriteArgs, BackupArgs, ConfigArgs, ResizeArgs, MaintainArgs, TopArgs,
+                 ReportArgs, FreezeArgs, ThawArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -216,6 +213,8 @@ int run(const RewriteArgs& args, Output& out);
 int run(const BackupArgs& args, Output& out);
 int run(const ConfigArgs& args, Output& out);
 int run(const ResizeArgs& args, Output& out);
+int run(const FreezeArgs& args, Output& out);
+int run(const ThawArgs& args, Output& out);
 int run(const MaintainArgs& args, Output& out);
 int run(const TopArgs& args, Output& out);
 int run(const ReportArgs& args, Output& out);

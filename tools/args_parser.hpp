@@ -97,6 +97,9 @@ class Parser {
   void add_evict();
   void add_trim();
   void add_destroy();
+  void add_cold();
+  void add_freeze();
+  void add_thaw();
   void add_house();
   void add_resize();
   void add_maintain();

@@ -94,6 +94,7 @@ void Parser::add_create() {
   add_model(app, args->model);
   add_bytes(app, "--capacity", args->capacity_bytes,
             "Cap of all files (a quarter of the free space, at most 64 GiB)");
+  add_bytes(app, "--cold", args->cold_bytes, "The part of it for cold blocks, see freeze (none)");
   app->add_flag("--group", args->group, "Let the directory's group use the store too");
   add_count(app, "--seats", args->seats, max_seats, "Handles open at a time, 1 to 4095 (128)");
   add_bytes(app, "--segment-size", args->segment_bytes,

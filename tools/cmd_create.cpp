@@ -36,11 +36,13 @@ void show(const StorePlace& place, const Info& info, Output& out) {
   out.fact("capacity",
            fmt::format("{} ({} blocks at most)", out.size(info.capacity_bytes),
                        format_count(std::uint64_t{info.max_segments} * info.segment_blocks)));
+  if (info.cold_bytes != 0) out.fact("cold share", out.size(info.cold_bytes));
   out.json({{"store", place.label},
             {"path", info.path},
             {"model", model_value(info.model)},
             {"geometry", geometry_value(info.geometry)},
             {"capacity_bytes", info.capacity_bytes},
+            {"cold_bytes", info.cold_bytes},
             {"segment_file_bytes", info.segment_file_bytes},
             {"max_segments", info.max_segments},
             {"seats", info.seats},
@@ -64,6 +66,7 @@ int run(const CreateArgs& args, Output& out) {
   }
   Options options;
   options.capacity_bytes = args.capacity_bytes.value_or(0);
+  options.cold_bytes = args.cold_bytes;
   options.segment_bytes = args.segment_bytes;
   options.sharing = args.group ? Sharing::group : Sharing::owner;
   options.seats = args.seats;

@@ -57,6 +57,10 @@ void show_shared(const Stats& stats, Output& out) {
   out.fact("freed blocks",
            fmt::format("{} evicted, {} removed, {} superseded", format_count(count.evicted_blocks),
                        format_count(count.removed_blocks), format_count(count.superseded_blocks)));
+  if (count.frozen_blocks + count.thawed_blocks != 0) {
+    out.fact("cold blocks", fmt::format("{} frozen, {} thawed", format_count(count.frozen_blocks),
+                                        format_count(count.thawed_blocks)));
+  }
   out.fact("damage", fmt::format("{} bad blocks", format_count(count.bad_blocks)));
   out.fact("reaped seats", format_count(count.reaped_seats));
   out.fact("bytes", fmt::format("{} written, {} copied, {} verified", out.size(count.written_bytes),

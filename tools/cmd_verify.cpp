@@ -38,6 +38,7 @@ int show(const StorePlace& place, const VerifyReport& report, double seconds, Ou
             {"blocks", report.blocks},
             {"bytes", report.bytes},
             {"changed", report.changed},
+            {"cold_files", report.cold_files},
             {"seconds", seconds},
             {"damage", std::move(damage)}});
   return code(report.damage.empty() ? Exit::ok : Exit::no);

@@ -63,6 +63,7 @@ Result<Store> create_for(const ImportArgs& args, const StorePlace& place, const 
         Error{Errc::invalid, 0,
               "--capacity is 0: give a size, or leave it out for as much as the file needs"});
   }
+  if (is_name(args.store)) make_home();  // its file system settles the usual capacity
   Options options;
   if (wanted.capacity_bytes) {
     options.capacity_bytes = *wanted.capacity_bytes;
@@ -74,7 +75,6 @@ Result<Store> create_for(const ImportArgs& args, const StorePlace& place, const 
   options.cold_bytes = wanted.cold_bytes;
   options.segment_bytes = wanted.segment_bytes;
   options.sharing = wanted.group ? Sharing::group : Sharing::owner;
-  if (is_name(args.store)) make_home();
   auto store = Store::open_or_create(place.path, snapshot.geometry(), snapshot.model(), options);
   if (!store) return store;
   const auto info = store->info();

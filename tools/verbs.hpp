@@ -124,6 +124,12 @@ inline constexpr auto verbs = std::to_array<Verb>({
      "prune"},
     {"trim", "Change", "STORE", "Return the disk space of free blocks",
      "  esker trim chat --keep-free 20GiB\n"},
+    {"freeze", "Change", "STORE", "Compress the blocks that were not used for a while",
+     "  esker freeze chat --older-than 2d\n"
+     "  esker freeze chat --older-than 0s --codec zstd --threads 4 -n\n"},
+    {"thaw", "Change", "STORE", "Bring the frozen blocks of a prompt or a session back",
+     "  esker thaw chat --ids prompt.json\n"
+     "  esker thaw chat --session \"support 17\"\n"},
     {"resize", "Change", "STORE", "Give a store that nobody has open another capacity",
      "  esker resize chat --capacity 200GiB\n"
      "  esker resize chat --capacity 20GiB -n\n"

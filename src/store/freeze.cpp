@@ -197,6 +197,10 @@ class Drafter {
   }
   /// Of the draft's nodes, which block of the scan each is.
   [[nodiscard]] const std::vector<std::uint32_t>& entries() const noexcept { return entries_; }
+  /// Blocks of the scan that are the same path as another one that has been drafted, and its node.
+  [[nodiscard]] const std::vector<std::pair<std::uint32_t, std::uint32_t>>& twins() const noexcept {
+    return twins_;
+  }
 
  private:
   void add(std::uint32_t entry) {
@@ -216,9 +220,32 @@ class Drafter {
     draft.block = block.block;
     draft.generation = block.generation;
     draft.id = block.node;
-    needed_[entry] = static_cast<std::uint32_t>(draft_.nodes.size());
+    const auto [known, added] =
+        numbers_.emplace(identity(draft.node), static_cast<std::uint32_t>(draft_.nodes.size()));
+    needed_[entry] = known->second;
+    if (!added) return join(entry, known->second, std::move(draft));
     entries_.push_back(entry);
     draft_.nodes.push_back(std::move(draft));
+  }
+
+  /// Two blocks may hold the same path, when the way to one was lost: the file has it once.
+  void join(std::uint32_t entry, std::uint32_t number, DraftNode draft) {
+    if (!draft.node.has_rows) return;
+    DraftNode& first = draft_.nodes[number];
+    if (first.node.has_rows) {
+      twins_.emplace_back(entry, number);
+      return;
+    }
+    first = std::move(draft);
+    entries_[number] = entry;
+  }
+
+  /// Equal for nodes that may not stand in a file both.
+  static std::string identity(const ArchiveNode& node) {
+    std::string text = std::to_string(node.parent) + ' ' + std::to_string(node.name_space) + ' ' +
+                       std::to_string(static_cast<int>(node.kind)) + ' ';
+    text.append(reinterpret_cast<const char*>(node.label.data()), node.label.size());
+    return text;
   }
 
   std::uint32_t number_of(const std::string& name_space) {
@@ -232,6 +259,8 @@ class Drafter {
   const Speller& speller_;
   ColdDraft draft_;
   std::vector<std::uint32_t> entries_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> twins_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;  ///< by identity
   std::unordered_map<std::uint32_t, bool> with_rows_;
   std::unordered_map<std::uint32_t, std::uint32_t> needed_;  ///< entry → index in the draft
   std::unordered_map<std::string, std::uint32_t> namespaces_;
@@ -344,6 +373,9 @@ class Freezer {
     });
     for (const std::uint32_t node : written->frozen) {
       copies.emplace(drafter.entries()[node], written->name);
+    }
+    for (const auto& [entry, node] : drafter.twins()) {
+      if (copies.count(drafter.entries()[node]) != 0) copies.emplace(entry, written->name);
     }
     return std::move(written->name);
   }

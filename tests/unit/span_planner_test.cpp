@@ -13,9 +13,12 @@ std::vector<PlannedNode> random_trie(std::mt19937_64& random, std::uint32_t node
   for (std::uint32_t i = 0; i < nodes; ++i) {
     // Mostly long chains, some forks and roots.
     const std::uint64_t dice = random() % 10;
-    PlannedNode node{UINT32_MAX, static_cast<std::uint32_t>(1 + random() % 16)};
-    if (i > 0 && dice > 0)
+    PlannedNode node{UINT32_MAX, static_cast<std::uint32_t>(1 + random() % 16), 0};
+    if (i > 0 && dice > 0) {
       node.parent = static_cast<std::uint32_t>(dice > 2 ? i - 1 : random() % i);
+      node.end_token = all[node.parent].end_token;
+    }
+    node.end_token += node.rows;
     all.push_back(node);
   }
   return all;
@@ -29,15 +32,21 @@ std::uint32_t take_all(SpanPlanner& planner, const std::vector<PlannedNode>& tri
   std::uint32_t number = 0;
   for (auto span = planner.next(limits); !span.empty(); span = planner.next(limits), ++number) {
     std::uint32_t rows = 0;
+    std::uint64_t spelled = 0;
+    std::uint32_t chains = 0;
     for (std::size_t i = 0; i < span.size(); ++i) {
       const std::uint32_t node = span[i];
       REQUIRE(span_of[node] == UINT32_MAX);
       span_of[node] = number;
       rows += trie[node].rows;
-      if (trie[node].parent == UINT32_MAX) continue;
-      REQUIRE(span_of[trie[node].parent] <= number);
-      if (span_of[trie[node].parent] == number) REQUIRE(span[i - 1] == trie[node].parent);
+      const std::uint32_t parent = trie[node].parent;
+      const bool goes_on = parent != UINT32_MAX && span_of[parent] == number;
+      if (goes_on) REQUIRE(span[i - 1] == parent);
+      if (parent != UINT32_MAX) REQUIRE(span_of[parent] <= number);
+      chains += goes_on ? 0 : 1;
+      spelled += goes_on ? trie[node].rows : trie[node].end_token;
     }
+    REQUIRE((chains == 1 || spelled <= limits.path_tokens));
     REQUIRE((rows <= limits.rows || span.size() == 1));
     REQUIRE(span.size() <= limits.nodes);
     taken += static_cast<std::uint32_t>(span.size());
@@ -54,7 +63,8 @@ TEST_CASE("spans keep the rules of the format and miss no node, whatever the tri
     const auto trie = random_trie(random, static_cast<std::uint32_t>(1 + random() % 400));
     SpanPlanner planner(trie);
     const SpanPlanner::Limits limits{static_cast<std::uint32_t>(1 + random() % 300),
-                                     static_cast<std::uint32_t>(1 + random() % 50)};
+                                     static_cast<std::uint32_t>(1 + random() % 50),
+                                     1 + random() % 1'000};
     CAPTURE(round, limits.rows, limits.nodes);
     REQUIRE(take_all(planner, trie, limits) == trie.size());
   }
@@ -80,16 +90,16 @@ TEST_CASE("what hangs below a dropped node does not come any more, and is counte
       expected += gone[i] ? 1 : 0;
     }
     REQUIRE(dropped == expected);
-    REQUIRE(take_all(planner, trie, {50, 20}) == trie.size() - expected);
+    REQUIRE(take_all(planner, trie, {50, 20, 500}) == trie.size() - expected);
   }
 }
 
 TEST_CASE("a trunk with short branches fills its spans", "[snapshot]") {
   std::vector<PlannedNode> trie;
-  for (std::uint32_t i = 0; i < 100; ++i) trie.push_back({i == 0 ? UINT32_MAX : i - 1, 1});
-  for (std::uint32_t i = 0; i < 100; ++i) trie.push_back({i, 1});
+  for (std::uint32_t i = 0; i < 100; ++i) trie.push_back({i == 0 ? UINT32_MAX : i - 1, 1, 0});
+  for (std::uint32_t i = 0; i < 100; ++i) trie.push_back({i, 1, 0});
   SpanPlanner planner(trie);
-  CHECK(planner.next({100, 1000}).size() == 100);
-  CHECK(planner.next({100, 1000}).size() == 100);
-  CHECK(planner.next({100, 1000}).empty());
+  CHECK(planner.next({100, 1000, 1000}).size() == 100);
+  CHECK(planner.next({100, 1000, 1000}).size() == 100);
+  CHECK(planner.next({100, 1000, 1000}).empty());
 }

@@ -38,7 +38,8 @@ class ColdTest(CliCase):
         self.assertRegex(self.esker(*words, "-n").out, r"would freeze 9 blocks of chat")
         self.assertRegex(self.esker(*words).out, r"froze 9 blocks of chat\ncompressed +\S+ KiB to ")
         self.assertIn("cold share", self.esker("info", "chat").out)
-        self.assertRegex(self.esker("stat", "chat").out, r"(?m)^cold +9 blocks in \d+ files?: \S+ KiB compressed to ")
+        self.assertRegex(self.esker("stat", "chat").out,
+                         r"(?m)^cold +9 blocks in \d+ files?: \S+ KiB compressed to ")
         text = self.esker("thaw", "chat", "--ids", "-", stdin=json.dumps(self.ids).encode()).out
         self.assertIn(f"{SLOT_TOKENS} of {SLOT_TOKENS} tokens are stored, 0 before", text)
 

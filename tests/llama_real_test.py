@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What `esker convert` writes is loaded by llama.cpp itself, and goes on to the same logits.
 
-Run by hand after tools/demo, whose engine and model in build/venv it needs; ESKER_VENV names another
-place, ESKER_BIN the binary to test. Not a part of tools/check, which downloads no model.
+Run by hand after tools/demo, whose engine and model in build/venv it needs; ESKER_VENV names
+another place, ESKER_BIN the binary to test. Not a part of tools/check, which downloads no model.
 """
 
 import ctypes

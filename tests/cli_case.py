@@ -19,8 +19,10 @@ SLOT = ROOT / "tests" / "golden" / "slots" / "dense-tiny.slot"
 SLOT_TOKENS = 188
 BLOCK_TOKENS = 32
 LOOKS = ("info", "ls", "stat", "ps", "log", "verify")
-VERBS = (*LOOKS, "match", "reap", "session", "import", "export", "create", "rm", "evict", "trim",
-         "destroy")
+VERBS = (*LOOKS, "match", "top", "report", "reap", "session", "import", "export", "create", "rm",
+         "evict", "trim", "destroy", "diff", "merge", "split", "repack", "backup", "restore",
+         "convert", "cat", "resize", "maintain", "config", "freeze", "thaw")
+ALIASES = {"check": "verify", "prune": "evict"}
 SESSION_VERBS = ("ls", "show", "rm", "fork", "rename", "keep")
 HANG_S = 60  # nobody's expected duration: only what ends a command that hangs
 

@@ -1,5 +1,7 @@
 #include "catch.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <filesystem>
 
 #include "support/disk.hpp"
@@ -117,25 +119,35 @@ TEST_CASE("no store is removed for the budget where that would not make room", "
   const TempDir dir;
   const std::string home = dir / "home";
   make_old(home + "/old", 50);
-  Store store = make_store(home + "/now");
-  {
-    Store other = make_store(home + "/other");
-    put(other, prompt(6'000, 5));
-  }
-  // Within the budget, with room for less than a segment even if the old one went.
-  const std::uint64_t all = disk_of(home);
-  set_budget(home, all);
-  age_store(home + "/old", 50);
-  const std::uint64_t old = disk_of(home, "old");
-  REQUIRE(old > segment);
-  Options options = small_options(8 * mib);
+  REQUIRE(disk_of(home, "old") < 2 * mib);
+  Options options = small_options(16 * mib);
   options.segment_bytes = 4 * mib;
-  Store large = make_store(dir / "elsewhere", small_geometry(), options);
-  fs::create_directories(home);
+  Store store = make_store(home + "/now", small_geometry(), options);
+  set_budget(home, disk_of(home) + mib);
   CHECK(need(enforce_budget(home)).removed.empty());
-  CHECK(exists(home + "/old/esker"));
   fill(store);
-  CHECK_FALSE(exists(home + "/old/esker"));
+  CHECK(store.stats().segments == 1);
+  CHECK(told(store, EventKind::growth_failed, "budget"));
+  CHECK(exists(home + "/old/esker"));
+}
+
+TEST_CASE("while another process looks after a home, nothing in it grows or is removed",
+          "[store]") {
+  const TempDir dir;
+  const std::string home = dir / "home";
+  make_old(home + "/old", 50);
+  Store store = make_store(home + "/now");
+  set_budget(home, disk_of(home));
+  const int lock = ::open((home + "/.esker-budget.lock").c_str(), O_RDWR | O_CREAT, 0600);
+  struct flock first_byte {};
+  first_byte.l_type = F_WRLCK;
+  first_byte.l_len = 1;
+  REQUIRE(::fcntl(lock, F_OFD_SETLK, &first_byte) == 0);
+  fill(store);
+  ::close(lock);
+  CHECK(store.stats().segments == 1);
+  CHECK(told(store, EventKind::growth_failed, "home locked"));
+  CHECK(exists(home + "/old/esker"));
 }
 
 TEST_CASE("opening a store is a use of it, looking after it is none", "[store]") {
@@ -259,6 +271,20 @@ TEST_CASE("settings that others may write to are no settings", "[store]") {
   fill(store);
   CHECK(store.stats().segments > 1);
   CHECK(exists(home + "/old/esker"));
+}
+
+TEST_CASE("settings of a stranger are no settings", "[store]") {
+  if (!may_change_user()) return;
+  constexpr uid_t stranger = 54'321;
+  const TempDir dir;
+  const std::string home = dir / "home";
+  set_budget(home, 1);
+  REQUIRE(::chown((home + "/esker.conf").c_str(), stranger, stranger) == 0);
+  CHECK_FALSE(need(read_home(home)).budget_bytes);
+  fs::remove(home + "/esker.conf");
+  write_conf(dir / "elsewhere", "budget=1\n");
+  fs::create_symlink(dir / "elsewhere/esker.conf", home + "/esker.conf");
+  CHECK_FALSE(need(read_home(home)).budget_bytes);
 }
 
 TEST_CASE("what a home leaves free is a tenth, at least 10 GiB, at most half", "[store]") {

@@ -30,6 +30,52 @@ const PathInfo& path_of(const std::vector<PathInfo>& paths, const Store& store,
 
 }  // namespace
 
+TEST_CASE("blocks lists the trie itself, parents before children, with forks and roots") {
+  const TempDir dir;
+  const TokenList one = prompt(100, 1);
+  const TokenList two = fork_at(one, 64, prompt(16, 2));
+  Store store = make_store(dir / "s");
+  CHECK(need(store.blocks()).empty());
+  put(store, one);
+  put(store, two);
+  put(store, prompt(20, 3), "tenant");
+  const Prefix pinned = store.lookup(one);
+  const std::vector<BlockInfo> blocks = need(store.blocks());
+  REQUIRE(blocks.size() == store.stats().blocks_ready);
+  std::vector<std::uint32_t> children(blocks.size());
+  std::uint64_t tokens = 0;
+  std::uint32_t pins = 0;
+  std::vector<std::string> roots;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const BlockInfo& block = blocks[i];
+    tokens += block.tokens;
+    pins += block.pins;
+    CHECK_FALSE(block.orphan);
+    CHECK(block.published_unix_ns <= unix_now_ns());
+    if (block.parent == BlockInfo::none) {
+      CHECK(block.first_token == 0);
+      roots.push_back(block.name_space);
+      continue;
+    }
+    REQUIRE(block.parent < i);
+    const BlockInfo& parent = blocks[block.parent];
+    ++children[block.parent];
+    CHECK(block.first_token == parent.first_token + parent.tokens);
+    CHECK(block.name_space.empty());
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) CHECK(blocks[i].children == children[i]);
+  std::sort(roots.begin(), roots.end());
+  CHECK(roots == std::vector<std::string>{"", "tenant"});
+  CHECK(tokens == 100 + 16 + 20);
+  CHECK(pins == 7);
+  CHECK(std::count(children.begin(), children.end(), 2U) == 1);
+  const auto leaf = std::find_if(blocks.begin(), blocks.end(), [&](const BlockInfo& block) {
+    return block.path == pinned.path() && block.children == 0;
+  });
+  REQUIRE(leaf != blocks.end());
+  CHECK(leaf->first_token + leaf->tokens == 100);
+}
+
 TEST_CASE("paths lists every leaf with its tokens and bytes, shared or its own") {
   const TempDir dir;
   const TokenList one = prompt(100, 1);

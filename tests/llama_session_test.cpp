@@ -31,7 +31,7 @@ struct SessionBuilder {
   [[nodiscard]] std::size_t cells_offset() const { return memory_offset() + 8; }
 };
 
-std::string written_as(const SeqFile& file, SeqLayout layout) {
+std::string written_as(const SeqFile& file, const SeqLayout& layout) {
   UniqueFd fd(::memfd_create("written", MFD_CLOEXEC));
   ByteSink sink(fd.get(), "written");
   const RowFill fill = [&](std::uint32_t layer, Plane plane, TokenRange range,

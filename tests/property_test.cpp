@@ -25,6 +25,7 @@ struct Plan {
   std::uint64_t seed = 0;
   std::uint64_t capacity_bytes = 8 * mib;
   bool forgetting = false;  ///< evict, remove and trim now and then
+  bool freezing = false;    ///< freeze and thaw, now and then
 };
 
 /// One random history of one store, checked against the model at every step.
@@ -32,6 +33,7 @@ class History {
  public:
   explicit History(const Plan& plan) : plan_(plan), random_(plan.seed), model_(plan.block_tokens) {
     Options options = small_options(plan.capacity_bytes);
+    if (plan.freezing) options.cold_bytes = plan.capacity_bytes / 4;
     Store store = make_store(path_, small_geometry(plan.block_tokens), options);
     handles_[0] = std::move(store);
     handles_[1] = need(Store::open(path_));
@@ -94,6 +96,12 @@ class History {
   void read() {
     const TokenList tokens = some_prompt();
     const std::string name = some_namespace();
+    if (plan_.freezing && random_() % 3 == 0) {
+      const std::uint64_t gone_before = gone();
+      REQUIRE(need(handle().thaw(tokens, name)) <= tokens.size());
+      // What was thawed may have taken the place of something, or superseded it.
+      if (gone() != gone_before) model_.forget();
+    }
     const std::uint32_t found = checked_lookup(handle(), tokens, name);
     if (found > 0) ++hits_;
     expect(found, tokens, name);
@@ -146,6 +154,11 @@ class History {
 
   void forget(std::uint64_t dice) {
     Store& store = handle();
+    if (plan_.freezing && random_() % 2 == 0) {
+      FreezeOptions options;
+      options.most_bytes = store.stats().store_bytes * (1 + random_() % 100) / 100;
+      need(store.freeze(UINT64_MAX, options));
+    }
     if (dice < 993) need(store.evict(store.stats().store_bytes * (random_() % 100) / 100));
     if (dice >= 993 && dice < 997) {
       const std::uint64_t path = path_of(store, some_prompt());
@@ -181,6 +194,15 @@ TEST_CASE("a store that evicts, forgets and trims never has a wrong byte") {
   const std::uint64_t seed = GENERATE(11u, 12u, 13u);
   CAPTURE(block_tokens, seed);
   History history({block_tokens, seed, 1 * mib, true});
+  for (int i = 0; i < 1'500; ++i) history.step();
+  history.check_end();
+}
+
+TEST_CASE("a store that freezes and thaws never has a wrong byte, whatever else it forgets") {
+  const std::uint32_t block_tokens = GENERATE(1u, 4u, 16u);
+  const std::uint64_t seed = GENERATE(21u, 22u, 23u);
+  CAPTURE(block_tokens, seed);
+  History history({block_tokens, seed, 2 * mib, true, true});
   for (int i = 0; i < 1'500; ++i) history.step();
   history.check_end();
 }

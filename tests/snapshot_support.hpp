@@ -30,8 +30,8 @@ inline void put_keys(Store& store, std::span<const Key> keys, Namespace name_spa
 inline std::uint32_t get_keys(const Store& store, std::span<const Key> keys,
                               Namespace name_space = {}) {
   const Prefix prefix = store.lookup_keys(keys, name_space);
-  const std::string problem = wrong_rows(
-      prefix, store.geometry(), Content(keys, store.geometry().block_tokens, name_space));
+  const std::string problem = wrong_rows(prefix, store.geometry(),
+                                         Content(keys, store.geometry().block_tokens, name_space));
   if (!problem.empty()) throw std::runtime_error(problem);
   return prefix.blocks();
 }

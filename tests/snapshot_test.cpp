@@ -30,8 +30,7 @@ TEST_CASE("a snapshot carries every path, fork, part of a block and key into ano
   const Prompts prompts;
   Store from = make_store(dir / "from", small_geometry(block_tokens));
   prompts.put_into(from);
-  const auto written =
-      need(export_snapshot(from, dir / "s.esnap", coded(compression, threads)));
+  const auto written = need(export_snapshot(from, dir / "s.esnap", coded(compression, threads)));
   CHECK(written.blocks == count_of_blocks(from));
   CHECK(written.paths == need(from.paths()).size());
   CHECK(written.raw_bytes == written.tokens * from.geometry().token_bytes());
@@ -197,6 +196,22 @@ TEST_CASE("a file appears only whole, and an existing one is replaced only when 
     ++files;
   }
   CHECK(files == 2);  // the store and the snapshot
+}
+
+TEST_CASE("paths of more blocks than a span has nodes come back whole", "[snapshot]") {
+  const TempDir dir;
+  Store from = make_store(dir / "from", tiny_geometry(), small_options(64 * mib));
+  const TokenList trunk = prompt(9'000, 1);
+  const TokenList branch = fork_at(trunk, 4'500, prompt(5'000, 2));
+  put(from, trunk);
+  put(from, branch);
+  const auto written = need(export_snapshot(from, dir / "s.esnap"));
+  CHECK(written.blocks == 14'000);
+  CHECK(written.paths == 2);
+  Store to = make_store(dir / "to", tiny_geometry(), small_options(64 * mib));
+  CHECK(import_file(to, dir / "s.esnap").stored_blocks == 14'000);
+  CHECK(get(to, trunk) == 9'000);
+  CHECK(get(to, branch) == 9'500);
 }
 
 TEST_CASE("an empty store gives a snapshot of nothing", "[snapshot]") {

@@ -56,7 +56,10 @@ Parser::Parser() : app_("esker: keeps the KV cache of LLM inference for all proc
   add_sessions();
   add_move();
   add_convert_verbs();
+  add_snapshots();
   add_change_verbs();
+  add_cold();
+  add_house();
 }
 
 const CLI::App* Parser::chosen() const {
@@ -105,6 +108,11 @@ int Parser::usage_error(const CLI::ParseError& error, bool json) {
 
 std::variant<Invocation, int> Parser::parse(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  if (!words.empty() && words.front() == "__complete") {
+    Output out({});
+    out.text(complete({words.begin() + 1, words.end()}));
+    return out.finish(code(Exit::ok));
+  }
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");

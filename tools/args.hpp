@@ -8,8 +8,13 @@
 #include <vector>
 
 #include "change_args.hpp"
+#include "cold_args.hpp"
+#include "house_args.hpp"
+#include "look_args.hpp"
 #include "output.hpp"
+#include "prompt_args.hpp"
 #include "session_args.hpp"
+#include "snapshot_args.hpp"
 
 namespace esker::cli {
 
@@ -19,13 +24,6 @@ struct ModelArgs {
   std::string file;
 
   [[nodiscard]] bool empty() const noexcept { return entries.empty() && file.empty(); }
-};
-
-/// A prompt: `--ids FILE|-`, `--first N`, `--namespace TEXT`.
-struct PromptArgs {
-  std::string ids_file;                ///< "-" is stdin, "" not given
-  std::optional<std::uint32_t> first;  ///< only the first N tokens
-  std::string name_space;              ///< bytes, already decoded
 };
 
 // One struct per command. `store` is the operand as it was typed, or what -s or ESKER_STORE gave.
@@ -42,6 +40,7 @@ struct CreateArgs {
   std::string dtype;
   std::uint32_t block_tokens = 32;
   std::optional<std::uint64_t> capacity_bytes;  ///< not given: the library's default
+  std::uint64_t cold_bytes = 0;                 ///< the part of it for cold blocks
   std::uint64_t segment_bytes = 0;
   std::uint32_t seats = 128;
   bool group = false;
@@ -71,7 +70,9 @@ struct MatchArgs {
 };
 
 struct StatArgs {
-  std::string store;
+  std::string store;  ///< "": with `prometheus`, all stores in the home
+  bool prometheus = false;
+  std::string output;  ///< a file for it, or "" for stdout
 };
 
 struct PsArgs {
@@ -113,23 +114,25 @@ struct ReapArgs {
 
 struct ImportArgs {
   std::string store;
-  std::string file;  ///< a sequence file, "-" is stdin
-  std::string format;
+  std::string file;    ///< a snapshot or a sequence file, "-" is stdin
+  std::string format;  ///< "" asks the file
   ModelArgs model;
   bool assume_model = false;  ///< take the store's model id for granted
-  std::string name_space;
+  std::vector<std::string> namespaces;
   SessionChange session;
+  SnapshotImportArgs snapshot;
 };
 
 struct ExportArgs {
   std::string store;
   std::string output;  ///< "-" is stdout
-  std::string format;
+  std::string format;  ///< "" is a snapshot, or with `like` a file for its reader
   PromptArgs prompt;
-  std::string path;     ///< a path name, or ""
-  std::string session;  ///< the name of one, or ""
+  std::vector<std::string> paths;     ///< names of paths
+  std::vector<std::string> sessions;  ///< names of sessions
   std::string like;
   std::string architecture;  ///< for llama-session
+  CodecArgs codec;
   bool force = false;
 };
 
@@ -165,7 +168,9 @@ using Command =
     std::variant<OverviewArgs, VersionArgs, CreateArgs, DestroyArgs, InfoArgs, LsArgs, MatchArgs,
                  StatArgs, PsArgs, LogArgs, VerifyArgs, RmArgs, EvictArgs, TrimArgs, ReapArgs,
                  ImportArgs, ExportArgs, SessionLsArgs, SessionShowArgs, SessionRmArgs,
-                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs>;
+                 SessionForkArgs, SessionRenameArgs, SessionKeepArgs, CatArgs, ConvertArgs,
+                 DiffArgs, RewriteArgs, BackupArgs, ConfigArgs, ResizeArgs, MaintainArgs, TopArgs,
+                 ReportArgs, FreezeArgs, ThawArgs>;
 
 struct Invocation {
   OutputOptions output;
@@ -203,5 +208,15 @@ int run(const SessionRenameArgs& args, Output& out);
 int run(const SessionKeepArgs& args, Output& out);
 int run(const CatArgs& args, Output& out);
 int run(const ConvertArgs& args, Output& out);
+int run(const DiffArgs& args, Output& out);
+int run(const RewriteArgs& args, Output& out);
+int run(const BackupArgs& args, Output& out);
+int run(const ConfigArgs& args, Output& out);
+int run(const ResizeArgs& args, Output& out);
+int run(const FreezeArgs& args, Output& out);
+int run(const ThawArgs& args, Output& out);
+int run(const MaintainArgs& args, Output& out);
+int run(const TopArgs& args, Output& out);
+int run(const ReportArgs& args, Output& out);
 
 }  // namespace esker::cli

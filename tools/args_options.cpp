@@ -36,6 +36,8 @@ void Parser::add_common(CLI::App* app) {
       ->group(group);
   app->add_flag("--json", output_.json, "Answer with one JSON document")->group(group);
   app->add_flag("-q,--quiet", output_.quiet, "No remarks, no progress")->group(group);
+  app->add_flag("--no-progress", output_.no_progress, "No progress, on a terminal either")
+      ->group(group);
   app->add_flag("--bytes", output_.raw_bytes, "Print sizes as plain bytes")->group(group);
   add_choice<ColorWhen>(
       app, "--color", output_.color,
@@ -52,10 +54,9 @@ CLI::Option* Parser::add_operands(CLI::App* app) {
   return app->add_option_function<Words>("OPERANDS", [](const Words&) {});
 }
 
-void Parser::add_format(CLI::App* app, std::string& format) {
-  format = "llama";
-  app->add_option("--format", format, "llama: sequence and session files of llama.cpp")
-      ->check(CLI::IsMember({"llama"}))
+void Parser::add_format(CLI::App* app, std::string& format, const char* text) {
+  app->add_option("--format", format, text)
+      ->check(CLI::IsMember({"esnap", "llama"}))
       ->option_text("NAME");
 }
 
@@ -107,6 +108,7 @@ CLI::App* Parser::verb(std::string_view name, CLI::App* parent) {
   const std::string own(name.substr(name.rfind(' ') + 1));  // "ls" of "session ls"
   CLI::App* app =
       (parent == nullptr ? &app_ : parent)->add_subcommand(own, std::string(text->summary));
+  if (!text->alias.empty()) app->alias(std::string(text->alias));
   app->group(std::string(text->group));
   app->footer(std::string(text->examples));
   return app;

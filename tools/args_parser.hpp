@@ -21,12 +21,13 @@ namespace esker::cli {
 inline constexpr int usage_code = code(Exit::failed);
 
 /// The command line as CLI11 sees it. Its members stand in args.cpp (parsing), args_options.cpp
-/// (what several verbs share) and, a group of verbs each, in args_verbs.cpp, args_move.cpp,
-/// args_convert.cpp and args_session.cpp.
+/// (what several verbs share) and, a group of verbs each, in the other args_*.cpp.
 class Parser {
  public:
   Parser();
   std::variant<Invocation, int> parse(int argc, const char* const* argv);
+  /// What fits where the last of these words is being typed, for the completions of shells.
+  [[nodiscard]] std::string complete(std::vector<std::string> words) const;
 
  private:
   using Finish = std::function<Command()>;
@@ -40,12 +41,16 @@ class Parser {
   void add_store(CLI::App* app, std::string& store);
   /// The words that are no options, whatever they look like, for who tells them apart later.
   static CLI::Option* add_operands(CLI::App* app);
-  void add_format(CLI::App* app, std::string& format);
+  static void add_format(CLI::App* app, std::string& format, const char* text);
   void add_model(CLI::App* app, ModelArgs& model);
   void add_prompt(CLI::App* app, PromptArgs& prompt);
   void add_namespace(CLI::App* app, std::string& name_space);
   void add_change(CLI::App* app, ChangeArgs& change);
   void add_session(CLI::App* app, std::string& session, const char* text);
+  static void add_names(CLI::App* app, std::vector<std::string>& names, const char* text);
+  static void add_namespaces(CLI::App* app, std::vector<std::string>& namespaces, const char* text);
+  static std::vector<CLI::Option*> add_codec(CLI::App* app, CodecArgs& codec, bool lossy = true);
+  static void check_codec(const CodecArgs& codec);
   template <class Args>
   void finish_with_store(CLI::App* app, std::shared_ptr<Args> args);
   template <class Args>
@@ -57,6 +62,11 @@ class Parser {
   void add_ls();
   void add_match();
   void add_log();
+  template <class Args>
+  void settle_some(Args& args) const;
+  void add_stat();
+  void add_top();
+  void add_report();
   void add_sessions();
   void add_session_ls(CLI::App* parent);
   void add_session_show(CLI::App* parent);
@@ -71,12 +81,29 @@ class Parser {
   void add_convert_verbs();
   void add_cat();
   void add_convert();
+  void add_snapshots();
+  static void add_snapshot_import(CLI::App* app, SnapshotImportArgs& args);
+  void add_diff();
+  void add_merge();
+  void add_split();
+  void add_repack();
+  void finish_rewrite(CLI::App* app, std::shared_ptr<RewriteArgs> args, const CLI::Option* operands,
+                      std::pair<std::size_t, std::size_t> some);
+  void add_backup();
+  void add_restore();
   void add_change_verbs();
   void add_create();
   void add_rm();
   void add_evict();
   void add_trim();
   void add_destroy();
+  void add_cold();
+  void add_freeze();
+  void add_thaw();
+  void add_house();
+  void add_resize();
+  void add_maintain();
+  void add_config();
 
   // Parsing.
 
@@ -102,18 +129,19 @@ T value_or_throw(Result<T> result) {
 template <class Choice>
 CLI::Option* add_choice(CLI::App* app, const char* name, Choice& value,
                         std::map<std::string, Choice> choices, const char* text) {
-  return app->add_option_function<std::string>(
-      name,
-      [name, &value, choices = std::move(choices)](const std::string& word) {
-        const auto found = choices.find(word);
-        if (found == choices.end()) {
-          std::string expected;
-          for (const auto& [known, unused] : choices) expected += ' ' + known;
-          throw CLI::ValidationError(name, fmt::format("\"{}\" is none of:{}", word, expected));
-        }
-        value = found->second;
-      },
-      text);
+  std::string words;
+  for (const auto& [known, unused] : choices) words += (words.empty() ? "" : ",") + known;
+  const auto read = [name, &value, choices = std::move(choices)](const std::string& word) {
+    const auto found = choices.find(word);
+    if (found == choices.end()) {
+      std::string expected;
+      for (const auto& [known, unused] : choices) expected += ' ' + known;
+      throw CLI::ValidationError(name, fmt::format("\"{}\" is none of:{}", word, expected));
+    }
+    value = found->second;
+  };
+  // The name of the type tells the completions what fits.
+  return app->add_option_function<std::string>(name, read, text)->type_name('{' + words + '}');
 }
 
 /// Reads a size. `Bytes` is a number, or an optional one.

@@ -20,7 +20,9 @@ void Parser::add_look() {
   add_plain<InfoArgs>("info");
   add_ls();
   add_match();
-  add_plain<StatArgs>("stat");
+  add_stat();
+  add_top();
+  add_report();
   add_plain<PsArgs>("ps");
   add_log();
   add_plain<VerifyArgs>("verify");
@@ -81,7 +83,8 @@ void Parser::add_create() {
       add_count(app, "--kv-heads", args->kv_heads, most, "KV heads per layer"),
       add_count(app, "--head-dim", args->head_dim, most, "Elements per head"),
       app->add_option("--dtype", args->dtype, "f32, f16, bf16, f8_e4m3, f8_e5m2, i8, q8_0 or q4_0")
-          ->option_text("TYPE")};
+          ->option_text("TYPE")
+          ->type_name("{f32,f16,bf16,f8_e4m3,f8_e5m2,i8,q8_0,q4_0}")};
   CLI::Option* like = app->add_option("--like", args->like,
                                       "Take the geometry (not the model) from a llama.cpp file");
   like->option_text("FILE");
@@ -91,6 +94,7 @@ void Parser::add_create() {
   add_model(app, args->model);
   add_bytes(app, "--capacity", args->capacity_bytes,
             "Cap of all files (a quarter of the free space, at most 64 GiB)");
+  add_bytes(app, "--cold", args->cold_bytes, "The part of it for cold blocks, see freeze (none)");
   app->add_flag("--group", args->group, "Let the directory's group use the store too");
   add_count(app, "--seats", args->seats, max_seats, "Handles open at a time, 1 to 4095 (128)");
   add_bytes(app, "--segment-size", args->segment_bytes,

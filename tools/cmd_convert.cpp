@@ -49,12 +49,7 @@ Result<std::uint64_t> write(const ConvertArgs& args, FileKind to, const RowsSour
 
 /// Into a file of llama.cpp, or one of tensors.
 int convert_rows(const ConvertArgs& args, FileKind from, FileKind to, Output& out) {
-  PrefixChoice choice{args.path, args.session, args.prompt};
-  const bool llama_input = from == FileKind::llama || from == FileKind::llama_session;
-  if (llama_input && !args.prompt.name_space.empty()) {
-    return out.fail(args.input, "--namespace is for snapshots and stores");
-  }
-  const auto source = open_rows(args.input, choice);
+  const auto source = open_rows(args.input, {args.path, args.session, args.prompt});
   if (!source) return out.fail(args.input, source.error());
   if ((*source)->tokens().empty()) {
     out.note(args.input, "none of these tokens are stored");
@@ -72,21 +67,6 @@ int convert_rows(const ConvertArgs& args, FileKind from, FileKind to, Output& ou
   return code(Exit::ok);
 }
 
-/// What two kinds, or two options, cannot do together.
-std::string misuse(const ConvertArgs& args, FileKind from, FileKind to, const Output& out) {
-  if (from == FileKind::snapshot && to == FileKind::snapshot) {
-    return "both are snapshots: `esker repack` and `esker split` make one of another";
-  }
-  if (from == FileKind::store && to == FileKind::store) {
-    return "both are stores: `esker export IN - | esker import OUT -` copies";
-  }
-  if (args.output == "-" && to == FileKind::store) return "a store cannot go to standard output";
-  if (args.output == "-" && out.is_json()) {
-    return "--json and - both want standard output: write to a file";
-  }
-  return {};
-}
-
 }  // namespace
 
 int run(const ConvertArgs& args, Output& out) {
@@ -94,8 +74,11 @@ int run(const ConvertArgs& args, Output& out) {
   if (!from) return out.fail(args.input, from.error());
   const auto to = output_kind(args);
   if (!to) return out.fail(args.output, to.error());
-  const std::string text = misuse(args, *from, *to, out);
+  const std::string text = convert_misuse(args, *from, *to);
   if (!text.empty()) return out.fail(args.input, text);
+  if (args.output == "-" && out.is_json()) {
+    return out.fail(args.input, "--json and - both want standard output: write to a file");
+  }
   if (*to == FileKind::snapshot) return convert_to_snapshot(args, *from, out);
   if (*to == FileKind::store) return convert_to_store(args, *from, out);
   return convert_rows(args, *from, *to, out);

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
-
-#include <filesystem>
 
 #include "args.hpp"
 #include "describe.hpp"
 #include "llama/rotation.hpp"
 #include "llama/seq_reader.hpp"
+#include "model_note.hpp"
 #include "model_operand.hpp"
 #include "progress.hpp"
 #include "store_operand.hpp"
@@ -15,15 +13,6 @@
 namespace esker::cli {
 
 namespace {
-
-/// Makes the directory of named stores, private as the stores themselves.
-void make_home() {
-  std::error_code error;
-  const std::filesystem::path home = home_directory();
-  std::filesystem::create_directories(home.parent_path(), error);
-  // What fails here fails again, with its reason, when the store is made.
-  [[maybe_unused]] const int made = ::mkdir(home.c_str(), 0700);
-}
 
 /// The geometry, and in `model` what of a llama.cpp file's layout belongs to the identity.
 Result<Geometry> geometry_of(const CreateArgs& args, ModelId& model) {
@@ -47,11 +36,13 @@ void show(const StorePlace& place, const Info& info, Output& out) {
   out.fact("capacity",
            fmt::format("{} ({} blocks at most)", out.size(info.capacity_bytes),
                        format_count(std::uint64_t{info.max_segments} * info.segment_blocks)));
+  if (info.cold_bytes != 0) out.fact("cold share", out.size(info.cold_bytes));
   out.json({{"store", place.label},
             {"path", info.path},
             {"model", model_value(info.model)},
             {"geometry", geometry_value(info.geometry)},
             {"capacity_bytes", info.capacity_bytes},
+            {"cold_bytes", info.cold_bytes},
             {"segment_file_bytes", info.segment_file_bytes},
             {"max_segments", info.max_segments},
             {"seats", info.seats},
@@ -75,6 +66,7 @@ int run(const CreateArgs& args, Output& out) {
   }
   Options options;
   options.capacity_bytes = args.capacity_bytes.value_or(0);
+  options.cold_bytes = args.cold_bytes;
   options.segment_bytes = args.segment_bytes;
   options.sharing = args.group ? Sharing::group : Sharing::owner;
   options.seats = args.seats;
@@ -83,6 +75,7 @@ int run(const CreateArgs& args, Output& out) {
   if (!store) return out.fail(place.label, store.error());
   const auto info = store->info();
   if (!info) return out.fail(place.label, info.error());
+  if (!args.model.file.empty()) note_model_file(place, args.model.file, args.group);
   show(place, *info, out);
   if (unnamed) {
     out.note(place.label,

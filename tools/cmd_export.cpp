@@ -6,28 +6,21 @@
 
 #include "args.hpp"
 #include "export_converted.hpp"
+#include "export_snapshot.hpp"
 #include "llama/output_file.hpp"
 #include "llama/row_placer.hpp"
 #include "llama/seq_reader.hpp"
 #include "llama/seq_writer.hpp"
 #include "llama/store_fit.hpp"
-#include "path_name.hpp"
 #include "progress.hpp"
+#include "rows_source.hpp"
 #include "session_operand.hpp"
 #include "store_operand.hpp"
-#include "token_ids.hpp"
 #include "units.hpp"
 
 namespace esker::cli {
 
 namespace {
-
-/// The tokens that are to be exported, and the root that they start from.
-struct Wanted {
-  std::vector<std::int32_t> tokens;
-  std::string name_space;
-  std::uint64_t asked = 0;  ///< as many tokens were asked for
-};
 
 /// What an export did, in numbers.
 struct Exported {
@@ -36,48 +29,12 @@ struct Exported {
   std::uint64_t bytes = 0;
 };
 
-/// The tokens of a stored path, by its name.
-Result<Wanted> tokens_of_path(const Store& store, const std::string& text) {
-  const auto paths = store.paths();
-  if (!paths) return tl::make_unexpected(paths.error());
-  const auto path = find_path(text, *paths);
-  if (!path) return tl::make_unexpected(path.error());
-  const auto prefix = store.lookup_path(*path);
-  if (!prefix) return tl::make_unexpected(prefix.error());
-  auto tokens = prefix->token_ids();
-  if (!tokens) return tl::make_unexpected(tokens.error());
-  const auto info = std::find_if(paths->begin(), paths->end(),
-                                 [&](const PathInfo& entry) { return entry.path == *path; });
-  return Wanted{std::move(*tokens), info->name_space, 0};
-}
-
-/// All tokens of a session, reusable or not: what is stored of them is exported.
-Result<Wanted> tokens_of_session(Store& store, const std::string& name) {
-  const auto session = resume_session(store, name);
-  if (!session) return tl::make_unexpected(session.error());
-  const auto info = session->info();
-  if (!info) return tl::make_unexpected(info.error());
-  const Tokens tokens = session->token_ids();
-  return Wanted{{tokens.begin(), tokens.end()}, info->name_space, 0};
-}
-
-Result<Wanted> tokens_of_prompt(const PromptArgs& prompt) {
-  auto ids = read_token_ids(prompt.ids_file);
-  if (!ids) return tl::make_unexpected(ids.error());
-  return Wanted{std::move(*ids), prompt.name_space, 0};
-}
-
-Result<Wanted> wanted(const ExportArgs& args, Store& store) {
-  auto wanted = !args.session.empty() ? tokens_of_session(store, args.session)
-                : !args.path.empty()  ? tokens_of_path(store, args.path)
-                                      : tokens_of_prompt(args.prompt);
-  if (!wanted) return wanted;
-  wanted->asked = args.prompt.first.value_or(static_cast<std::uint32_t>(wanted->tokens.size()));
-  // Blocks are found by all of their tokens, so the last one that is wanted is looked up whole.
-  const std::uint64_t block = store.geometry().block_tokens;
-  const std::uint64_t enough = (wanted->asked + block - 1) / block * block;
-  if (enough < wanted->tokens.size()) wanted->tokens.resize(enough);
-  return wanted;
+Result<WantedTokens> wanted(const ExportArgs& args, Store& store) {
+  PrefixChoice choice;
+  if (!args.paths.empty()) choice.path = args.paths.front();
+  if (!args.sessions.empty()) choice.session = args.sessions.front();
+  choice.prompt = args.prompt;
+  return wanted_tokens(store, choice);
 }
 
 /// Into a file, rows straight from the store; nobody sees the file before all of it was verified.
@@ -131,7 +88,7 @@ Result<Exported> write_prefix(const llama::SeqLayout& layout, const Prefix& pref
 
 /// Exports the longest stored part of `wanted` whose every byte checks.
 Result<Exported> export_sound(const llama::SeqLayout& layout, const Look& look,
-                              const Wanted& wanted, llama::OutputFile& output, Output& out) {
+                              const WantedTokens& wanted, llama::OutputFile& output, Output& out) {
   for (std::uint32_t longest = UINT32_MAX;;) {
     const Prefix prefix = look.store.lookup(wanted.tokens, wanted.name_space);
     if (prefix.empty()) return Exported{0, wanted.asked, 0};
@@ -151,9 +108,10 @@ Result<Exported> export_sound(const llama::SeqLayout& layout, const Look& look,
 
 void show(const StorePlace& place, const ExportArgs& args, const Exported& done, Output& out) {
   const std::string count =
-      args.session.empty() ? format_items(done.tokens, "token")
-                           : fmt::format("{} of {} of session {}", format_count(done.tokens),
-                                         format_items(done.asked, "token"), quoted(args.session));
+      args.sessions.empty()
+          ? format_items(done.tokens, "token")
+          : fmt::format("{} of {} of session {}", format_count(done.tokens),
+                        format_items(done.asked, "token"), quoted(args.sessions.front()));
   const std::string text = fmt::format("exported {} ({}) to {}", count, out.size(done.bytes),
                                        args.output == "-" ? "standard output" : args.output);
   // Standard output belongs to the file when that goes there.
@@ -168,7 +126,7 @@ void show(const StorePlace& place, const ExportArgs& args, const Exported& done,
   }
   if (args.output == "-") return;
   out.json({{"store", place.label},
-            {"session", args.session.empty() ? Value() : Value(args.session)},
+            {"session", args.sessions.empty() ? Value() : Value(args.sessions.front())},
             {"tokens", done.tokens},
             {"asked_tokens", done.asked},
             {"bytes", done.bytes},
@@ -177,14 +135,17 @@ void show(const StorePlace& place, const ExportArgs& args, const Exported& done,
 
 /// What CLI parsing alone cannot rule out.
 std::string misuse(const ExportArgs& args, const Output& out) {
-  const int prefixes = !args.path.empty() + !args.prompt.ids_file.empty() + !args.session.empty();
+  const int prefixes = !args.paths.empty() + !args.prompt.ids_file.empty() + !args.sessions.empty();
   if (prefixes != 1) {
     return "say which prefix: a PATH as `esker ls` shows it, --ids FILE or --session NAME";
   }
   if (args.like.empty() && args.format != "safetensors") {
     return "--like FILE is missing: a file that the target server has saved";
   }
-  if (args.output.empty()) return "-o OUT is missing";
+  if (!args.like.empty() && args.format == "safetensors") return "--like is for files of llama.cpp";
+  if (!args.architecture.empty() && args.format != "llama-session") {
+    return "--arch is for --format llama-session";
+  }
   if (args.output == "-" && out.is_json()) {
     return "--json and -o - both want standard output: write to a file";
   }
@@ -194,6 +155,7 @@ std::string misuse(const ExportArgs& args, const Output& out) {
 }  // namespace
 
 int run(const ExportArgs& args, Output& out) {
+  if (args.format == "esnap") return export_as_snapshot(args, out);
   const StorePlace place = place_of(args.store);
   if (const std::string text = misuse(args, out); !text.empty()) return out.fail(place.label, text);
   if (args.format != "llama") return export_converted(args, out);

@@ -5,6 +5,8 @@
 #include "args.hpp"
 #include "import_rows.hpp"
 #include "import_session.hpp"
+#include "import_snapshot.hpp"
+#include "input_kind.hpp"
 #include "llama/seq_reader.hpp"
 #include "llama/store_fit.hpp"
 #include "model_operand.hpp"
@@ -49,8 +51,9 @@ Result<Imported> import_path(const llama::SeqFile& file, Store& store, Namespace
 
 Result<Imported> import_rows(const ImportArgs& args, const llama::SeqFile& file, Store& store,
                              const Progress& progress) {
-  if (args.session.name.empty()) return import_path(file, store, args.name_space, progress);
-  auto done = import_session(file, store, args.name_space, args.session, progress);
+  const std::string name_space = args.namespaces.empty() ? "" : args.namespaces.front();
+  if (args.session.name.empty()) return import_path(file, store, name_space, progress);
+  auto done = import_session(file, store, name_space, args.session, progress);
   if (!done) return tl::make_unexpected(done.error());
   return Imported{done->info.path, done->info.reusable_tokens, done->written, std::move(*done)};
 }
@@ -91,12 +94,25 @@ void show(const StorePlace& place, const llama::SeqFile& file, const Geometry& g
   out.json(std::move(fields));
 }
 
-}  // namespace
+/// What belongs to snapshots.
+std::string misuse(const ImportArgs& args) {
+  const SnapshotImportArgs& snapshot = args.snapshot;
+  const char* given = "";
+  if (args.namespaces.size() > 1) given = "a second --namespace";
+  if (snapshot.capacity_bytes) given = "--capacity";
+  if (snapshot.replace_sessions) given = "--replace-sessions";
+  if (!snapshot.sessions) given = "--no-sessions";
+  if (!snapshot.assume_same.empty()) given = "--assume-same";
+  if (snapshot.create) given = "--create";
+  if (*given == '\0') return {};
+  return fmt::format("{} is for snapshots, and {} is none", given, args.file);
+}
 
-int run(const ImportArgs& args, Output& out) {
+int import_sequence(const ImportArgs& args, Output& out) {
   const StorePlace place = place_of(args.store);
   const auto file = llama::SeqFile::open(args.file);
   if (!file) return out.fail(place.label, file.error());
+  if (const std::string text = misuse(args); !text.empty()) return out.fail(place.label, text);
   auto store = open_to_change(place);
   if (!store) return out.fail(place.label, store.error());
   const auto fits = check(args, *file, *store, out);
@@ -108,6 +124,16 @@ int run(const ImportArgs& args, Output& out) {
   if (!imported) return out.fail(place.label, imported.error());
   show(place, *file, store->geometry(), *imported, out);
   return code(imported->stored_tokens == 0 ? Exit::no : Exit::ok);
+}
+
+}  // namespace
+
+int run(const ImportArgs& args, Output& out) {
+  if (args.format == "llama") return import_sequence(args, out);
+  auto input = open_input(args.file);
+  if (!input) return out.fail(args.store, input.error());
+  const bool snapshot = args.format == "esnap" || kind_of(input->get()) == InputKind::snapshot;
+  return snapshot ? import_from_snapshot(args, std::move(*input), out) : import_sequence(args, out);
 }
 
 }  // namespace esker::cli

@@ -2,6 +2,8 @@
 
 #include "args.hpp"
 #include "describe.hpp"
+#include "snapshot_look.hpp"
+#include "snapshot_operand.hpp"
 #include "store_operand.hpp"
 #include "units.hpp"
 
@@ -22,6 +24,7 @@ void show(const Info& info, Output& out) {
   out.fact("geometry", geometry_line(info.geometry));
   out.fact("one token", out.size(info.geometry.token_bytes()));
   out.fact("capacity", out.size(info.capacity_bytes));
+  if (info.cold_bytes != 0) out.fact("cold share", out.size(info.cold_bytes));
   out.fact("on disk", fmt::format("{} ({})", out.size(info.disk_bytes),
                                   format_share(info.disk_bytes, info.capacity_bytes)));
   out.fact("segments",
@@ -44,6 +47,7 @@ Object values(const StorePlace& place, const Info& info) {
           {"geometry", geometry_value(info.geometry)},
           {"group", info.sharing == Sharing::group},
           {"capacity_bytes", info.capacity_bytes},
+          {"cold_bytes", info.cold_bytes},
           {"disk_bytes", info.disk_bytes},
           {"segments_bytes", info.segments_bytes},
           {"segment_file_bytes", info.segment_file_bytes},
@@ -56,6 +60,7 @@ Object values(const StorePlace& place, const Info& info) {
 }  // namespace
 
 int run(const InfoArgs& args, Output& out) {
+  if (means_snapshot(args.store)) return info_of_snapshot(args.store, out);
   const StorePlace place = place_of(args.store);
   const auto info = inspect_place(place);
   if (!info) return out.fail(place.label, info.error());

@@ -1,11 +1,8 @@
-#include <fmt/format.h>
-
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "args.hpp"
-#include "describe.hpp"
+#include "event_text.hpp"
 #include "store_operand.hpp"
 #include "units.hpp"
 
@@ -16,19 +13,7 @@ namespace {
 constexpr auto poll_interval = std::chrono::milliseconds(200);
 
 std::string event_line(const Event& event) {
-  std::string text = fmt::format("{}  {:<16}  pid {:<7} seat {:<4}", format_time(event.unix_ns),
-                                 name(event.kind), event.pid, event.seat);
-  if (event.kind == EventKind::block_bad) text += fmt::format("  block {}", event.block);
-  if (event.os_error != 0) text += fmt::format("  {}", std::strerror(event.os_error));
-  if (!event.note.empty()) text += "  " + event.note;
-  return text;
-}
-
-Object event_value(const Event& event) {
-  return {{"sequence", event.sequence}, {"time", time_value(event.unix_ns)},
-          {"kind", name(event.kind)},   {"pid", event.pid},
-          {"seat", event.seat},         {"block", event.block},
-          {"os_error", event.os_error}, {"note", event.note}};
+  return format_time(event.unix_ns) + "  " + event_text(event);
 }
 
 /// Prints what comes until nobody reads it any more or a signal ends the process.

@@ -17,8 +17,9 @@ int run(const RmArgs& args, Output& out) {
 
   // All names are settled before anything goes: a slip in the last one removes nothing.
   std::vector<std::uint64_t> paths;
+  const bool some_cold = store->stats().cold_files != 0;
   for (const std::string& text : args.paths) {
-    const auto path = find_path(text, *stored);
+    const auto path = some_cold ? find_path_or_cold(text, *stored) : find_path(text, *stored);
     if (!path) return out.fail(place.label, path.error());
     paths.push_back(*path);
   }

@@ -2,6 +2,7 @@
 
 #include "args.hpp"
 #include "describe.hpp"
+#include "prometheus.hpp"
 #include "store_operand.hpp"
 #include "units.hpp"
 
@@ -19,6 +20,12 @@ void show_room(const Stats& stats, Output& out) {
                        format_count(stats.blocks_free), format_count(stats.blocks_reserved),
                        format_count(stats.blocks_retired), format_count(stats.blocks_bad),
                        format_count(stats.blocks_total)));
+  if (stats.cold_files != 0) {
+    out.fact("cold",
+             fmt::format("{} in {}: {} compressed to {}", format_items(stats.cold_blocks, "block"),
+                         format_items(stats.cold_files, "file"), out.size(stats.cold_raw_bytes),
+                         out.size(stats.cold_file_bytes)));
+  }
   if (stats.segments_unusable != 0) {
     out.fact("unusable",
              fmt::format("{} segments are missing or damaged: `esker verify` names them",
@@ -50,6 +57,10 @@ void show_shared(const Stats& stats, Output& out) {
   out.fact("freed blocks",
            fmt::format("{} evicted, {} removed, {} superseded", format_count(count.evicted_blocks),
                        format_count(count.removed_blocks), format_count(count.superseded_blocks)));
+  if (count.frozen_blocks + count.thawed_blocks != 0) {
+    out.fact("cold blocks", fmt::format("{} frozen, {} thawed", format_count(count.frozen_blocks),
+                                        format_count(count.thawed_blocks)));
+  }
   out.fact("damage", fmt::format("{} bad blocks", format_count(count.bad_blocks)));
   out.fact("reaped seats", format_count(count.reaped_seats));
   out.fact("bytes", fmt::format("{} written, {} copied, {} verified", out.size(count.written_bytes),
@@ -76,7 +87,9 @@ Object counter_values(const Counters& count) {
           {"displaced_hints", count.displaced_hints},
           {"copied_bytes", count.copied_bytes},
           {"verified_bytes", count.verified_bytes},
-          {"written_bytes", count.written_bytes}};
+          {"written_bytes", count.written_bytes},
+          {"frozen_blocks", count.frozen_blocks},
+          {"thawed_blocks", count.thawed_blocks}};
 }
 
 Object values(const StorePlace& place, const Look& look, const Stats& stats) {
@@ -96,13 +109,40 @@ Object values(const StorePlace& place, const Look& look, const Stats& stats) {
           {"file_bytes", stats.file_bytes},
           {"segments", stats.segments},
           {"segments_unusable", stats.segments_unusable},
+          {"blocks_kept", stats.blocks_kept},
+          {"cold_files", stats.cold_files},
+          {"cold_blocks", stats.cold_blocks},
+          {"cold_raw_bytes", stats.cold_raw_bytes},
+          {"cold_file_bytes", stats.cold_file_bytes},
           {"seats_taken", if_seated(stats.seats_taken)},
           {"counters", if_seated(counter_values(stats.counters))}};
+}
+
+int run_prometheus(const StatArgs& args, Output& out) {
+  std::vector<StoreSample> samples;
+  if (args.store.empty()) {
+    for (const StorePlace& place : stores_in_home()) samples.push_back(sample_store(place));
+  } else {
+    const StorePlace place = place_of(args.store);
+    if (auto info = inspect_place(place); !info) return out.fail(place.label, info.error());
+    samples.push_back(sample_store(place));
+  }
+  for (const StoreSample& sample : samples) {
+    if (!sample.stats) out.note(sample.label, "it cannot be opened: esker_up is 0");
+  }
+  const std::string text = exposition(samples);
+  if (args.output.empty() || args.output == "-") {
+    out.text(text);
+  } else if (auto done = replace_file(args.output, text); !done) {
+    return out.fail("", done.error());
+  }
+  return code(Exit::ok);
 }
 
 }  // namespace
 
 int run(const StatArgs& args, Output& out) {
+  if (args.prometheus) return run_prometheus(args, out);
   const StorePlace place = place_of(args.store);
   const auto look = look_at(place);
   if (!look) return out.fail(place.label, look.error());

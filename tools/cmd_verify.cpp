@@ -2,6 +2,8 @@
 
 #include "args.hpp"
 #include "progress.hpp"
+#include "snapshot_look.hpp"
+#include "snapshot_operand.hpp"
 #include "store_operand.hpp"
 #include "units.hpp"
 
@@ -36,6 +38,7 @@ int show(const StorePlace& place, const VerifyReport& report, double seconds, Ou
             {"blocks", report.blocks},
             {"bytes", report.bytes},
             {"changed", report.changed},
+            {"cold_files", report.cold_files},
             {"seconds", seconds},
             {"damage", std::move(damage)}});
   return code(report.damage.empty() ? Exit::ok : Exit::no);
@@ -44,6 +47,7 @@ int show(const StorePlace& place, const VerifyReport& report, double seconds, Ou
 }  // namespace
 
 int run(const VerifyArgs& args, Output& out) {
+  if (means_snapshot(args.store)) return verify_snapshot(args.store, out);
   const StorePlace place = place_of(args.store);
   ProgressLine progress(out, "verified");
   const auto store = open_to_look(place);

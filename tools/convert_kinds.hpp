@@ -16,6 +16,15 @@ enum class FileKind : std::uint8_t { llama, llama_session, snapshot, store, safe
 /// As `--from` and `--to` call it.
 [[nodiscard]] std::string_view name(FileKind kind) noexcept;
 
+/// True for sequence and session files.
+[[nodiscard]] constexpr bool is_llama(FileKind kind) noexcept {
+  return kind == FileKind::llama || kind == FileKind::llama_session;
+}
+
+/// What two kinds, or an option and a kind, cannot do together; "" when all is well. Nothing that
+/// was asked for is left out silently.
+[[nodiscard]] std::string convert_misuse(const ConvertArgs& args, FileKind from, FileKind to);
+
 /// The kind of IN, by its content. `--from` must agree with it.
 [[nodiscard]] Result<FileKind> input_kind(const ConvertArgs& args);
 

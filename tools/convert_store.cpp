@@ -16,6 +16,7 @@
 #include "progress.hpp"
 #include "store_operand.hpp"
 #include "temporary_store.hpp"
+#include "token_ids.hpp"
 #include "units.hpp"
 
 namespace esker::cli {
@@ -28,7 +29,12 @@ constexpr std::uint32_t block_tokens = 32;
 Result<ModelId> model_for(const ConvertArgs& args, const llama::SeqFile& file, Output& out) {
   ProgressLine progress(out, "reading the model");
   auto model = model_id(args.model, progress.callback());
+  progress.done();
   if (!model) return model;
+  if (model->unnamed() && !args.assume_model) {
+    out.note(args.input,
+             "unnamed: nothing tells which model its rows belong to; --model or --model-file does");
+  }
   if (const auto added = llama::add_rotation(file.layout(), *model); !added) {
     return tl::make_unexpected(added.error());
   }
@@ -104,6 +110,12 @@ Result<ExportReport> snapshot_of_store(const ConvertArgs& args, Output& out) {
     if (!path) return tl::make_unexpected(path.error());
     options.paths.push_back(*path);
   }
+  if (!args.prompt.ids_file.empty()) {
+    auto ids = read_token_ids(args.prompt.ids_file);
+    if (!ids) return tl::make_unexpected(ids.error());
+    if (args.prompt.first && *args.prompt.first < ids->size()) ids->resize(*args.prompt.first);
+    options.prompts.push_back({std::move(*ids), args.prompt.name_space});
+  }
   ProgressLine progress(out, "converting");
   options.progress = progress.callback();
   return write_snapshot(*store, args, std::move(options));
@@ -148,6 +160,12 @@ Result<std::uint64_t> store_snapshot(const ConvertArgs& args, Output& out) {
   options.progress = progress.callback();
   const auto report = import_snapshot(*store, *snapshot, options);
   if (!report) return tl::make_unexpected(report.error());
+  if (report->unreachable_tokens > 0) {
+    out.note(args.input,
+             fmt::format("{} tokens belong to namespaces whose names the file does not tell: give "
+                         "--namespace to find them again",
+                         format_count(report->unreachable_tokens)));
+  }
   return report->reachable_tokens;
 }
 

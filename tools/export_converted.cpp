@@ -15,6 +15,11 @@ namespace esker::cli {
 
 namespace {
 
+/// The one that such a file may hold, or "".
+std::string only(const std::vector<std::string>& names) {
+  return names.empty() ? "" : names.front();
+}
+
 Result<std::uint64_t> write(const ExportArgs& args, const RowsSource& source,
                             llama::OutputFile& output, const Progress& progress) {
   if (args.format == "safetensors") return write_tensors(source, output, progress);
@@ -40,8 +45,9 @@ void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes,
     return;
   }
   out.line(text);
+  const std::string session = only(args.sessions);
   out.json({{"store", args.store},
-            {"session", args.session.empty() ? Value() : Value(args.session)},
+            {"session", session.empty() ? Value() : Value(session)},
             {"format", args.format},
             {"tokens", tokens},
             {"asked_tokens", source.asked()},
@@ -52,8 +58,8 @@ void show(const ExportArgs& args, const RowsSource& source, std::uint64_t bytes,
 }  // namespace
 
 int export_converted(const ExportArgs& args, Output& out) {
-  const auto source =
-      open_store_rows(args.store, {args.path, args.session, args.prompt}, RowsCheck::all);
+  const auto source = open_store_rows(
+      args.store, {only(args.paths), only(args.sessions), args.prompt}, RowsCheck::all);
   if (!source) return out.fail(args.store, source.error());
   if ((*source)->tokens().empty()) {
     out.note(args.store, "none of these tokens are stored");

@@ -50,8 +50,9 @@ Operands store_first(std::vector<std::string> operands) {
   return {std::move(store), std::move(operands)};
 }
 
-/// [STORE] [PATH…]: with ESKER_STORE set, a first operand of hex digits is a path.
-Result<Operands> settle_any(std::vector<std::string> operands, const StoreSources& sources) {
+}  // namespace
+
+Result<Operands> settle_any_paths(std::vector<std::string> operands, const StoreSources& sources) {
   if (!sources.option.empty()) return without_store(sources.option, std::move(operands));
   const bool starts_with_path = operands.empty() || looks_like_path(operands.front());
   if (!sources.environment.empty() && starts_with_path) {
@@ -60,8 +61,6 @@ Result<Operands> settle_any(std::vector<std::string> operands, const StoreSource
   if (operands.empty()) return no_store();
   return store_first(std::move(operands));
 }
-
-}  // namespace
 
 Result<std::string> settle_store(const std::string& operand, const StoreSources& sources) {
   if (!operand.empty() && !sources.option.empty()) {
@@ -74,7 +73,7 @@ Result<std::string> settle_store(const std::string& operand, const StoreSources&
 }
 
 Result<Operands> settle_paths(std::vector<std::string> operands, const StoreSources& sources) {
-  auto settled = settle_any(std::move(operands), sources);
+  auto settled = settle_any_paths(std::move(operands), sources);
   if (settled && settled->rest.empty()) {
     return usage(
         fmt::format("which paths of {}? `esker ls STORE` shows their names; to drop all use "
@@ -86,7 +85,7 @@ Result<Operands> settle_paths(std::vector<std::string> operands, const StoreSour
 
 Result<Operands> settle_prefix(std::vector<std::string> operands, std::string_view by,
                                const StoreSources& sources) {
-  auto settled = settle_any(std::move(operands), sources);
+  auto settled = settle_any_paths(std::move(operands), sources);
   if (!settled || settled->rest.size() == (by.empty() ? 1U : 0U)) return settled;
   if (by.empty()) return usage("which prefix? Give one path name, --ids FILE or --session NAME");
   return usage(fmt::format("both a path and {}: give one of them", by));
@@ -94,7 +93,7 @@ Result<Operands> settle_prefix(std::vector<std::string> operands, std::string_vi
 
 Result<Operands> settle_optional(std::vector<std::string> operands, std::string_view by,
                                  const StoreSources& sources) {
-  auto settled = settle_any(std::move(operands), sources);
+  auto settled = settle_any_paths(std::move(operands), sources);
   if (!settled || settled->rest.size() <= (by.empty() ? 1U : 0U)) return settled;
   if (by.empty()) return usage("too many operands: expected one path name");
   return usage(fmt::format("both a path and {}: give one of them", by));

@@ -26,6 +26,9 @@ struct Operands {
 /// [STORE] PATH…, at least one: with ESKER_STORE set, a first operand of hex digits is a path.
 [[nodiscard]] Result<Operands> settle_paths(std::vector<std::string> operands,
                                             const StoreSources& sources);
+/// [STORE] [PATH…]
+[[nodiscard]] Result<Operands> settle_any_paths(std::vector<std::string> operands,
+                                                const StoreSources& sources);
 /// [STORE] PATH, or [STORE] alone when the option `by` says which prefix; "" for none.
 [[nodiscard]] Result<Operands> settle_prefix(std::vector<std::string> operands, std::string_view by,
                                              const StoreSources& sources);

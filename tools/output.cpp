@@ -11,6 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "plain_text.hpp"
 #include "units.hpp"
 
 namespace esker::cli {
@@ -52,50 +53,6 @@ Json with_schema(std::string_view command, Object fields) {
 /// Bytes that are no UTF-8 (a process may call itself anything) become U+FFFD.
 std::string dumped(const Json& document, int indent) {
   return document.dump(indent, ' ', false, Json::error_handler_t::replace) + '\n';
-}
-
-/// The bytes of the letter that `text` begins with: 1 to 4, or 0 where that is no UTF-8.
-std::size_t letter_bytes(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  constexpr std::size_t by_high_bits[] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 3, 4};
-  const std::size_t bytes = by_high_bits[byte(0) >> 4U];
-  if (bytes > text.size()) return 0;
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return 0;
-  }
-  return bytes;
-}
-
-/// Whether a terminal obeys this letter of so many bytes in place of showing it: an introducer of
-/// escape sequences, as a byte or as one of U+0080 to U+009F, or a letter that begins a line or
-/// turns the direction of writing, with which one name could be made to look like another.
-bool is_control(std::string_view letter) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(letter[i]); };
-  if (letter.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
-  if (letter.size() == 2) return byte(0) == 0xC2 ? byte(1) < 0xA0 : letter == "\u061C";
-  const auto between = [&](std::string_view first, std::string_view last) {
-    return letter.size() == first.size() && letter >= first && letter <= last;
-  };
-  return between("\u200E", "\u200F") || between("\u2028", "\u202E") || between("\u2066", "\u2069");
-}
-
-/// Names and notes come from other processes: nothing that a terminal obeys may reach it.
-std::string harmless(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t bytes = letter_bytes(text);
-    const std::string_view letter = text.substr(0, std::max<std::size_t>(bytes, 1));
-    out += bytes == 0 || is_control(letter) ? "?" : letter;
-    text.remove_prefix(letter.size());
-  }
-  return out;
-}
-
-/// Letters, counted as UTF-8 does: continuation bytes take no room.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char letter) {
-    return (static_cast<unsigned char>(letter) & 0xC0U) != 0x80U;
-  }));
 }
 
 /// "SUBJECT: message", or only the message where that begins with the subject's own path.
@@ -159,7 +116,7 @@ Output::Output(OutputOptions options, std::FILE* out, std::FILE* err)
       colored_(wants_color(options_.color, out)) {}
 
 bool Output::shows_progress() const noexcept {
-  return !options_.json && !options_.quiet && isatty(fileno(err_)) == 1;
+  return !options_.json && !options_.quiet && !options_.no_progress && isatty(fileno(err_)) == 1;
 }
 
 void Output::put(std::string_view text) {

@@ -78,6 +78,7 @@ struct OutputOptions {
   std::string command;  ///< the verb, such as "ls" or "session ls": names the JSON schema
   bool json = false;
   bool quiet = false;
+  bool no_progress = false;
   bool raw_bytes = false;  ///< print sizes as plain numbers of bytes
   ColorWhen color = ColorWhen::automatic;
 };
@@ -92,6 +93,7 @@ class Output {
   [[nodiscard]] bool is_json() const noexcept { return options_.json; }
   [[nodiscard]] bool is_quiet() const noexcept { return options_.quiet; }
   [[nodiscard]] bool shows_progress() const noexcept;  ///< a terminal listens, and wants to
+  [[nodiscard]] bool is_colored() const noexcept { return colored_; }
   [[nodiscard]] const std::string& command() const noexcept { return options_.command; }
 
   // Results.

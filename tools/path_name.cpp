@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 namespace esker::cli {
@@ -64,6 +65,14 @@ Result<std::uint64_t> find_path(std::string_view text, std::span<const PathInfo>
   }
   return invalid(
       fmt::format("{} is the beginning of {} paths; add digits:{}", wanted, found.size(), list));
+}
+
+Result<std::uint64_t> find_path_or_cold(std::string_view text, std::span<const PathInfo> paths) {
+  auto found = find_path(text, paths);
+  if (found || !looks_like_path(text) || text.size() != full_digits) return found;
+  std::uint64_t path = 0;
+  std::from_chars(text.data(), text.data() + text.size(), path, 16);
+  return path;
 }
 
 }  // namespace esker::cli

@@ -22,5 +22,9 @@ inline constexpr std::size_t shown_path_digits = 12;
 [[nodiscard]] Result<std::uint64_t> find_path(std::string_view text,
                                               std::span<const PathInfo> paths,
                                               std::string_view lister = "esker ls STORE");
+/// The same, but a name that is given in full and is not listed is taken as it is: that path may be
+/// cold.
+[[nodiscard]] Result<std::uint64_t> find_path_or_cold(std::string_view text,
+                                                      std::span<const PathInfo> paths);
 
 }  // namespace esker::cli

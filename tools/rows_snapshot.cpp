@@ -88,21 +88,12 @@ Result<Wanted> tokens_of_session(const Snapshot& snapshot, const SnapshotContent
   return Wanted{std::move(*tokens), session->name_space, 0};
 }
 
-Result<Wanted> tokens_of_prompt(const Snapshot& snapshot, const SnapshotContents& contents,
-                                const PromptArgs& prompt) {
+Result<Wanted> tokens_of_prompt(const Snapshot& snapshot, const PromptArgs& prompt) {
   auto ids = read_token_ids(prompt.ids_file);
   if (!ids) return tl::make_unexpected(ids.error());
-  const auto& spaces = contents.namespaces;
-  const auto space = std::find_if(spaces.begin(), spaces.end(), [&](const auto& entry) {
-    return entry.named && entry.text == prompt.name_space;
-  });
-  if (space == spaces.end()) {
-    return failure(Errc::missing,
-                   fmt::format("{}: no such namespace by name; `esker info FILE` lists them, and "
-                               "paths can be named instead",
-                               snapshot.info().path));
-  }
-  return Wanted{std::move(*ids), static_cast<std::uint32_t>(space - spaces.begin()), 0};
+  const auto space = snapshot.find_namespace(prompt.name_space);
+  if (!space) return tl::make_unexpected(space.error());
+  return Wanted{std::move(*ids), *space, 0};
 }
 
 Result<PrefixChoice> settled(const std::string& file, const SnapshotContents& contents,
@@ -131,7 +122,7 @@ Result<std::unique_ptr<RowsSource>> open_snapshot_rows(const std::string& file,
   if (!chosen) return tl::make_unexpected(chosen.error());
   auto wanted = !chosen->session.empty() ? tokens_of_session(*snapshot, *contents, chosen->session)
                 : !chosen->path.empty()  ? tokens_of_path(*snapshot, *contents, chosen->path)
-                                         : tokens_of_prompt(*snapshot, *contents, chosen->prompt);
+                                         : tokens_of_prompt(*snapshot, chosen->prompt);
   if (!wanted) return tl::make_unexpected(wanted.error());
   const std::uint64_t asked =
       chosen->prompt.first.value_or(static_cast<std::uint32_t>(wanted->tokens.size()));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <esker/geometry.hpp>
 #include <esker/result.hpp>
+#include <esker/store.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -74,6 +75,17 @@ enum class SourceKind : std::uint8_t { store, snapshot, llama };
 [[nodiscard]] Result<std::unique_ptr<RowsSource>> open_rows(const std::string& operand,
                                                             const PrefixChoice& choice,
                                                             RowsCheck check = RowsCheck::all);
+
+/// Tokens of a store, the root that they start from, and how many of them were asked for. They go
+/// on to the end of a block, since blocks are found by all of their tokens.
+struct WantedTokens {
+  std::vector<std::int32_t> tokens;
+  std::string name_space;
+  std::uint64_t asked = 0;
+};
+
+/// The tokens that `choice` names, stored or not; it names some.
+[[nodiscard]] Result<WantedTokens> wanted_tokens(Store& store, const PrefixChoice& choice);
 
 // What `open_rows` chooses from.
 

@@ -11,17 +11,11 @@ namespace esker::cli {
 
 namespace {
 
-/// Tokens, and the root that they start from.
-struct Wanted {
-  std::vector<std::int32_t> tokens;
-  std::string name_space;
-};
-
 /// The longest stored part of some tokens whose every byte checks.
 class StoreRows final : public RowsSource {
  public:
-  StoreRows(Store store, Wanted wanted, std::uint64_t asked) : store_(std::move(store)) {
-    asked_ = asked;
+  StoreRows(Store store, WantedTokens wanted) : store_(std::move(store)) {
+    asked_ = wanted.asked;
     name_space_ = std::move(wanted.name_space);
     tokens_ = std::move(wanted.tokens);
   }
@@ -54,7 +48,7 @@ class StoreRows final : public RowsSource {
   Prefix prefix_;
 };
 
-Result<Wanted> tokens_of_path(const Store& store, const std::string& text) {
+Result<WantedTokens> tokens_of_path(const Store& store, const std::string& text) {
   const auto paths = store.paths();
   if (!paths) return tl::make_unexpected(paths.error());
   const auto path = find_path(text, *paths);
@@ -65,22 +59,22 @@ Result<Wanted> tokens_of_path(const Store& store, const std::string& text) {
   if (!tokens) return tl::make_unexpected(tokens.error());
   const auto info = std::find_if(paths->begin(), paths->end(),
                                  [&](const PathInfo& entry) { return entry.path == *path; });
-  return Wanted{std::move(*tokens), info->name_space};
+  return WantedTokens{std::move(*tokens), info->name_space, 0};
 }
 
-Result<Wanted> tokens_of_session(Store& store, const std::string& name) {
+Result<WantedTokens> tokens_of_session(Store& store, const std::string& name) {
   const auto session = resume_session(store, name);
   if (!session) return tl::make_unexpected(session.error());
   const auto info = session->info();
   if (!info) return tl::make_unexpected(info.error());
   const Tokens tokens = session->token_ids();
-  return Wanted{{tokens.begin(), tokens.end()}, info->name_space};
+  return WantedTokens{{tokens.begin(), tokens.end()}, info->name_space, 0};
 }
 
-Result<Wanted> tokens_of_prompt(const PromptArgs& prompt) {
+Result<WantedTokens> tokens_of_prompt(const PromptArgs& prompt) {
   auto ids = read_token_ids(prompt.ids_file);
   if (!ids) return tl::make_unexpected(ids.error());
-  return Wanted{std::move(*ids), prompt.name_space};
+  return WantedTokens{std::move(*ids), prompt.name_space, 0};
 }
 
 Result<PrefixChoice> settled(const std::string& operand, const Store& store,
@@ -103,23 +97,27 @@ Result<PrefixChoice> settled(const std::string& operand, const Store& store,
 
 }  // namespace
 
+Result<WantedTokens> wanted_tokens(Store& store, const PrefixChoice& choice) {
+  auto wanted = !choice.session.empty() ? tokens_of_session(store, choice.session)
+                : !choice.path.empty()  ? tokens_of_path(store, choice.path)
+                                        : tokens_of_prompt(choice.prompt);
+  if (!wanted) return wanted;
+  wanted->asked = choice.prompt.first.value_or(static_cast<std::uint32_t>(wanted->tokens.size()));
+  const std::uint64_t block = store.geometry().block_tokens;
+  const std::uint64_t enough = (wanted->asked + block - 1) / block * block;
+  if (enough < wanted->tokens.size()) wanted->tokens.resize(enough);
+  return wanted;
+}
+
 Result<std::unique_ptr<RowsSource>> open_store_rows(const std::string& operand,
                                                     const PrefixChoice& choice, RowsCheck check) {
   auto store = open_to_look(place_of(operand));
   if (!store) return tl::make_unexpected(store.error());
   const auto chosen = settled(operand, *store, choice);
   if (!chosen) return tl::make_unexpected(chosen.error());
-  auto wanted = !chosen->session.empty() ? tokens_of_session(*store, chosen->session)
-                : !chosen->path.empty()  ? tokens_of_path(*store, chosen->path)
-                                         : tokens_of_prompt(chosen->prompt);
+  auto wanted = wanted_tokens(*store, *chosen);
   if (!wanted) return tl::make_unexpected(wanted.error());
-  const std::uint64_t asked =
-      chosen->prompt.first.value_or(static_cast<std::uint32_t>(wanted->tokens.size()));
-  // Blocks are found by all of their tokens, so the last one that is wanted is looked up whole.
-  const std::uint64_t block = store->geometry().block_tokens;
-  const std::uint64_t enough = (asked + block - 1) / block * block;
-  if (enough < wanted->tokens.size()) wanted->tokens.resize(enough);
-  auto rows = std::make_unique<StoreRows>(std::move(*store), std::move(*wanted), asked);
+  auto rows = std::make_unique<StoreRows>(std::move(*store), std::move(*wanted));
   if (const auto found = rows->find(check); !found) return tl::make_unexpected(found.error());
   return rows;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,6 +67,14 @@ std::string home_directory() {
   return user_directory() + "/.cache/esker";
 }
 
+void make_home() {
+  std::error_code error;
+  const fs::path home = home_directory();
+  fs::create_directories(home.parent_path(), error);
+  // What fails here fails again, with its reason, when a store is made.
+  [[maybe_unused]] const int made = ::mkdir(home.c_str(), 0700);
+}
+
 bool is_name(std::string_view operand) noexcept {
   return operand.find('/') == std::string_view::npos && operand != "." && operand != "..";
 }
@@ -95,11 +104,13 @@ Result<Store> open_with_seat(const StorePlace& place) {
   return with_hint(place, Store::open(place.path, options));
 }
 
-Result<Look> look_at(const StorePlace& place) {
-  auto seated = open_with_seat(place);
+Result<Look> look_at(const StorePlace& place, Use use) {
+  Options options;
+  options.access = Access::read;
+  options.counts_as_use = use == Use::counts;
+  auto seated = with_hint(place, Store::open(place.path, options));
   if (seated) return Look{std::move(*seated), true};
   if (!needs_no_seat(seated.error())) return tl::make_unexpected(std::move(seated).error());
-  Options options;
   options.access = Access::inspect;
   auto store = Store::open(place.path, options);
   if (!store) return tl::make_unexpected(std::move(store).error());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <esker/store.hpp>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ struct StorePlace {
 /// Where named stores live: ESKER_HOME, else $XDG_CACHE_HOME/esker, else ~/.cache/esker.
 [[nodiscard]] std::string home_directory();
 
+/// Makes the home, private as the stores in it.
+void make_home();
+
 /// An operand with a `/` is a path, else a name in the home.
 [[nodiscard]] StorePlace place_of(std::string_view operand);
 
@@ -31,9 +35,12 @@ struct Look {
   bool seated = false;
 };
 
+/// Whether opening a store says that it is needed: see Options::counts_as_use.
+enum class Use : std::uint8_t { counts, none };
+
 /// Opens a store to look only: with a seat if possible, without one on a read-only mount or when
 /// all seats are taken.
-[[nodiscard]] Result<Look> look_at(const StorePlace& place);
+[[nodiscard]] Result<Look> look_at(const StorePlace& place, Use use = Use::counts);
 
 /// The same for who reads nothing but what is stored.
 [[nodiscard]] Result<Store> open_to_look(const StorePlace& place);

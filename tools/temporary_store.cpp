@@ -37,6 +37,12 @@ void catch_signals(bool caught) {
   }
 }
 
+/// What the signals do by themselves, now that nothing is left to clean up.
+void end_if_asked() {
+  catch_signals(false);
+  if (signal_seen != 0) static_cast<void>(::raise(signal_seen));
+}
+
 void remove_all(const std::string& path) {
   std::error_code ignored;
   fs::remove_all(path, ignored);
@@ -76,15 +82,17 @@ Result<TemporaryStore> TemporaryStore::create(const std::string& directory,
   std::random_device device;
   const std::string path = fmt::format("{}/{}{}-{:08x}", directory.empty() ? "." : directory,
                                        name_start, ::getpid(), device());
+  catch_signals(true);
   auto store = Store::create(path, geometry, model, options);
-  if (!store) return tl::make_unexpected(std::move(store).error());
+  if (!store) {
+    end_if_asked();
+    return tl::make_unexpected(std::move(store).error());
+  }
   return TemporaryStore(path, std::move(*store));
 }
 
 TemporaryStore::TemporaryStore(std::string path, Store store)
-    : path_(std::move(path)), store_(std::move(store)) {
-  catch_signals(true);
-}
+    : path_(std::move(path)), store_(std::move(store)) {}
 
 TemporaryStore::TemporaryStore(TemporaryStore&& other) noexcept
     : path_(std::exchange(other.path_, {})), store_(std::move(other.store_)) {}
@@ -93,16 +101,14 @@ TemporaryStore::~TemporaryStore() {
   if (path_.empty()) return;
   store_.reset();
   if (!Store::destroy(path_)) remove_all(path_);
-  catch_signals(false);
-  if (signal_seen != 0) static_cast<void>(::raise(signal_seen));
+  end_if_asked();
 }
 
 Progress TemporaryStore::guarded(Progress progress) const {
   return [path = path_, progress = std::move(progress)](std::uint64_t done, std::uint64_t total) {
     if (signal_seen != 0) {
       remove_all(path);
-      catch_signals(false);
-      static_cast<void>(::raise(signal_seen));
+      end_if_asked();
     }
     if (progress) progress(done, total);
   };

@@ -19,6 +19,7 @@ std::vector<std::string> names_within(std::string_view parent) {
     const bool nested = blank != std::string_view::npos;
     if ((nested ? verb.name.substr(0, blank) : "") != parent) continue;
     names.emplace_back(nested ? verb.name.substr(blank + 1) : verb.name);
+    if (!verb.alias.empty()) names.emplace_back(verb.alias);
   }
   return names;
 }
@@ -34,23 +35,34 @@ const Verb* find_verb(std::string_view name) noexcept {
 std::string usage_of(std::string_view name) {
   const Verb* verb = find_verb(name);
   if (verb == nullptr) return "Usage: esker COMMAND [operands] [options]\n";
-  std::string text = fmt::format("Usage: esker {} {} [options]\n", verb->name, verb->operands);
+  std::string text = fmt::format("Usage: esker {} {}{}[options]\n", verb->name, verb->operands,
+                                 verb->operands.empty() ? "" : " ");
   if (verb->operands.starts_with("IN")) {
     return text +
            "  IN     a file (told by its content; - is standard input), or a store\n"
            "  OUT    the file to write; - is standard output\n";
   }
-  text += "  STORE  a name in the home, or a path with a '/'; -s or ESKER_STORE may stand for it\n";
+  if (!verb->alias.empty()) text += fmt::format("       esker {} is the same\n", verb->alias);
+  const bool files_only = verb->operands.starts_with("FILE");
+  if (verb->operands.find("STORE") != std::string_view::npos) {
+    text +=
+        "  STORE  a name in the home, or a path with a '/'; -s or ESKER_STORE may stand for it\n";
+  }
+  if (verb->operands == "A B") {
+    text += "  A, B   a store (a name in the home, or a path with a '/') or a snapshot file\n";
+  }
+  if (files_only) text += "  FILE   a snapshot, as `esker export` writes it\n";
   if (verb->operands.find("PATH") != std::string_view::npos) {
     text += "  PATH   a name that `esker ls STORE` shows, or the beginning of it\n";
   }
+  if (verb->operands.ends_with("[-]")) text += "  -      the same as -o -: standard output\n";
   if (verb->operands.find("NAME") != std::string_view::npos) {
     text += "  NAME   a session, as `esker session ls STORE` shows it\n";
   }
   if (verb->operands.find("NEW") != std::string_view::npos) {
     text += "  NEW    a name that no session has: 1 to 64 bytes of UTF-8\n";
   }
-  if (verb->operands.find("FILE") != std::string_view::npos) {
+  if (!files_only && verb->operands.find("FILE") != std::string_view::npos) {
     text += "  FILE   the file to read; - is standard input\n";
   }
   return text;

@@ -20,6 +20,7 @@
 /// Read doc/caveats.md before you put a store on a network file system or call fork.
 
 #include <esker/batch_view.hpp>
+#include <esker/block_info.hpp>
 #include <esker/geometry.hpp>
 #include <esker/home.hpp>
 #include <esker/kv_cache.hpp>

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace esker {
@@ -47,6 +48,9 @@ class Snapshot {
   /// The tokens of a path, or of a session by name.
   [[nodiscard]] Result<std::vector<std::int32_t>> token_ids(std::uint64_t path) const;
   [[nodiscard]] Result<std::vector<std::int32_t>> session_token_ids(const std::string& name) const;
+  /// The index of the namespace of this name, in clear or by its digest: each question about a
+  /// digest takes milliseconds and 16 MiB. `Errc::missing` when it is not here.
+  [[nodiscard]] Result<std::uint32_t> find_namespace(std::string_view name) const;
   /// How many of these tokens are stored here; namespace by index into the contents' list.
   [[nodiscard]] Result<std::uint32_t> match(Tokens tokens, std::uint32_t name_space = 0) const;
   /// Rows of these tokens, decoded and checked; reads only the chunks that hold them. `out` holds

@@ -81,7 +81,7 @@ struct ImportReport {
   std::uint64_t stored_blocks = 0;       ///< new
   std::uint64_t present_blocks = 0;      ///< the store had them
   std::uint64_t refused_blocks = 0;      ///< the store was full
-  std::uint64_t raw_bytes = 0;           ///< of rows that were stored
+  std::uint64_t raw_bytes = 0;           ///< of the rows of new blocks
   std::uint64_t reachable_tokens = 0;    ///< of the file, that lookups find now
   std::uint64_t unreachable_tokens = 0;  ///< under namespaces whose names were not given
   std::uint64_t unnamed_namespaces = 0;

@@ -184,8 +184,9 @@ struct Damage {
 struct VerifyReport {
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t changed = 0;   ///< recycled by others while they were read: not judged
-  std::uint64_t sessions = 0;  ///< good ones
+  std::uint64_t changed = 0;     ///< recycled by others while they were read: not judged
+  std::uint64_t sessions = 0;    ///< good ones
+  std::uint64_t cold_files = 0;  ///< good ones
   std::vector<Damage> damage;
 };
 

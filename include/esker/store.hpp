@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <esker/block_info.hpp>
 #include <esker/geometry.hpp>
 #include <esker/options.hpp>
 #include <esker/prefix.hpp>
@@ -131,6 +132,8 @@ class Store {
   [[nodiscard]] std::vector<Event> events(std::uint64_t since = 0) const;
   /// All paths that end in a leaf. Reads every header.
   [[nodiscard]] Result<std::vector<PathInfo>> paths() const;
+  /// All stored blocks, parents before their children: the trie itself. Reads every header.
+  [[nodiscard]] Result<std::vector<BlockInfo>> blocks() const;
 
  private:
   friend class Session;

@@ -145,6 +145,8 @@ inline constexpr std::uint32_t snapshot_chunk_bytes = 1U
                                                       << 20;  ///< most of a chunk's rows, but one
 inline constexpr std::uint64_t snapshot_span_bytes = std::uint64_t{64} << 20;  ///< same, of a span
 inline constexpr std::uint32_t snapshot_span_nodes = 4096;
+/// Tokens that the chains of a portable span spell, each from its root, but for a single chain.
+inline constexpr std::uint64_t snapshot_path_tokens = std::uint64_t{1} << 22;
 inline constexpr std::uint32_t snapshot_max_namespaces = 1U << 20;
 inline constexpr std::uint32_t snapshot_max_session_tokens = 1U << 28;
 

@@ -9,7 +9,7 @@
 
 namespace esker::detail {
 
-/// Never renumber: stored in the control file. 3 is kept for cold blocks.
+/// Never renumber: stored in the control file.
 enum class HintKind : std::uint8_t { whole = 1, part = 2 };
 
 /// A 64-bit word that says where a block with this hash may lie: tag 63…40 (hash bits 63…40), low

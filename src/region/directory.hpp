@@ -17,7 +17,9 @@ inline constexpr const char* lock = "lock";
 inline constexpr const char* control = "control";
 inline constexpr const char* segments = "segments";
 inline constexpr const char* sessions = "sessions";
+inline constexpr const char* cold = "cold";
 inline constexpr const char* cache_tag = "CACHEDIR.TAG";
+inline constexpr const char* model_file = "model_file";  ///< a note that `esker create` makes
 inline constexpr std::string_view temporary_prefix = ".tmp-";
 }  // namespace file_names
 

@@ -31,7 +31,9 @@ constexpr std::uint32_t none = UINT32_MAX;
 std::vector<PlannedNode> plan_of(const StoredTrie& trie) {
   std::vector<PlannedNode> nodes;
   nodes.reserve(trie.blocks.size());
-  for (const ScannedBlock& block : trie.blocks) nodes.push_back({block.parent_entry, block.tokens});
+  for (const ScannedBlock& block : trie.blocks) {
+    nodes.push_back({block.parent_entry, block.tokens, block.first_token + block.tokens});
+  }
   return nodes;
 }
 
@@ -108,7 +110,7 @@ class Exporter {
   }
 
   Result<void> write_spans(ArchiveWriter& writer) {
-    const SpanPlanner::Limits limits{writer.span_rows(), snapshot_span_nodes};
+    const SpanPlanner::Limits limits{writer.span_rows(), snapshot_span_nodes, snapshot_path_tokens};
     const std::uint64_t row_bytes = core_.superblock.geometry.token_bytes();
     std::uint64_t done_rows = 0;
     for (;;) {

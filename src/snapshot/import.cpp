@@ -9,6 +9,7 @@
 #include "snapshot/fit.hpp"
 #include "snapshot/import_sessions.hpp"
 #include "snapshot/import_span.hpp"
+#include "snapshot/output.hpp"
 #include "snapshot/source.hpp"
 
 namespace esker {
@@ -29,22 +30,29 @@ class Importer {
     for (const auto& name : names_) report_.unnamed_namespaces += name ? 0 : 1;
     SpanStorer spans(core_, std::move(*names), report_);
     SessionStorer sessions(core_, options_, report_);
-    for (bool more = true; more;) {
-      auto part = reader_.next();
-      if (!part) return failure_of(part);
-      auto done = take(*part, spans, sessions);
-      if (!done) return failure_of(done);
-      more = !std::holds_alternative<ArchiveEnd>(*part);
-      if (options_.progress) options_.progress(reader_.position(), reader_.file_bytes());
-    }
-    if (auto done = sessions.finish(); !done) return failure_of(done);
+    auto done = take_all(spans, sessions);
+    // Also after an error: sessions that were written are to be kept.
+    auto marked = sessions.finish();
+    if (!done) return failure_of(done);
+    if (!marked) return failure_of(marked);
     return report_;
   }
 
  private:
+  Result<void> take_all(SpanStorer& spans, SessionStorer& sessions) {
+    for (bool more = true; more;) {
+      auto part = reader_.next();
+      if (!part) return failure_of(part);
+      if (auto done = take(*part, spans, sessions); !done) return done;
+      more = !std::holds_alternative<ArchiveEnd>(*part);
+      if (options_.progress) options_.progress(reader_.position(), reader_.file_bytes());
+    }
+    return {};
+  }
+
   Result<void> take(const ArchivePart& part, SpanStorer& spans, SessionStorer& sessions) {
     if (const auto* span = std::get_if<ArchiveSpan>(&part)) {
-      return spans.store(reader_, *span, std::max(1U, options_.threads));
+      return spans.store(reader_, *span, sensible_threads(options_.threads));
     }
     const auto* session = std::get_if<SessionWithStates>(&part);
     if (session == nullptr || !options_.sessions) return {};

@@ -71,6 +71,8 @@ Result<void> SessionStorer::store(const SessionWithStates& found, const std::str
   if (!present && present.error().code == Errc::incompatible) return failure_of(present);
   if (present && present->tokens == record.tokens && present->name_space == record.name_space) {
     ++report_.present_sessions;
+    // Who wrote it may have been killed before its blocks were marked.
+    any_kept_ = any_kept_ || present->kept;
     return attach_states(core_, locked->files, *present, found.states);
   }
   const bool taken = present || present.error().code != Errc::missing;

@@ -43,6 +43,16 @@ std::uint32_t rows_of(const ArchiveSpan& span, std::uint32_t begin, std::uint32_
 
 std::uint32_t end_token(const ArchiveNode& node) { return node.first_token + node.tokens; }
 
+/// Reserving takes memory for the whole path of each chain: a small file must not ask for much.
+Result<void> check_path_tokens(const ArchiveSpan& span, const std::string& label) {
+  const std::vector<ArchiveChain> chains = chains_of(span);
+  std::uint64_t tokens = 0;
+  for (const ArchiveChain& chain : chains) tokens += end_token(span.nodes[chain.end - 1]);
+  if (chains.size() == 1 || tokens <= snapshot_path_tokens) return {};
+  return fail_field(Errc::corrupt, label, "tokens spelled by the chains of a span",
+                    std::to_string(tokens), "at most " + std::to_string(snapshot_path_tokens));
+}
+
 }  // namespace
 
 HeldBlocks::~HeldBlocks() {
@@ -173,6 +183,7 @@ Result<void> SpanStorer::store(ArchiveReader& reader, const ArchiveSpan& span,
       return fail_field(Errc::corrupt, reader.label(), "flags of a node", "0", "1: it has rows");
     }
   }
+  if (auto ok = check_path_tokens(span, reader.label()); !ok) return ok;
   auto reserved = reserve_all(span, reader.nodes());
   if (!reserved) return failure_of(reserved);
   const Targets& targets = *reserved;
@@ -255,8 +266,7 @@ void SpanStorer::count_published(const ArchiveSpan& span, const Target& target,
     } else if (end_token(node) <= stored_end) {
       ++report_.stored_blocks;
       report_.reachable_tokens += node.tokens;
-      const std::uint32_t rows = end_token(node) - std::max(node.first_token, missing_begin);
-      report_.raw_bytes += rows * core_.superblock.geometry.token_bytes();
+      report_.raw_bytes += node.tokens * core_.superblock.geometry.token_bytes();
     } else {
       ++report_.refused_blocks;
     }

@@ -41,7 +41,8 @@ class SpanStorer {
   SpanStorer(Core& core, Names names, ImportReport& report)
       : core_(core), names_(std::move(names)), report_(report), held_(core) {}
 
-  /// Stores what is missing of the span that `reader` has just returned. Nothing of it becomes visible unless all its rows check.
+  /// Stores what is missing of the span that `reader` has just returned. Nothing of it becomes
+  /// visible unless all its rows check.
   [[nodiscard]] Result<void> store(ArchiveReader& reader, const ArchiveSpan& span,
                                    std::uint32_t threads);
 

@@ -15,6 +15,7 @@ namespace esker::detail {
 namespace {
 
 constexpr int best_zstd_level = 19;
+constexpr std::uint32_t most_threads = 256;
 
 LossyError error_of(const ErrorSums& sums) noexcept {
   LossyError error;
@@ -51,8 +52,12 @@ Result<void> check_choice(const OutputChoice& choice, const Geometry& geometry) 
                                  "snapshot");
 }
 
+std::uint32_t sensible_threads(std::uint32_t wanted) noexcept {
+  return std::clamp(wanted, 1U, most_threads);
+}
+
 WriterOptions writer_options(const OutputChoice& choice) noexcept {
-  return {{choice.compression, choice.level, choice.lossy}, std::max(1U, choice.threads)};
+  return {{choice.compression, choice.level, choice.lossy}, sensible_threads(choice.threads)};
 }
 
 Lossy lossy_of(const ModelId& model) noexcept {

@@ -22,6 +22,8 @@ struct OutputChoice {
 
 /// `Errc::invalid` unless these choices exist, and unless `dtype` can be quantised if it is to be.
 [[nodiscard]] Result<void> check_choice(const OutputChoice& choice, const Geometry& geometry);
+/// Threads that a call really uses: one at least, and no absurd number.
+[[nodiscard]] std::uint32_t sensible_threads(std::uint32_t wanted) noexcept;
 [[nodiscard]] WriterOptions writer_options(const OutputChoice& choice) noexcept;
 
 /// The head of a new file with a fresh id and salt. Rows that were lossy before, or become so, are

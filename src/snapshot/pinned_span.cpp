@@ -5,6 +5,7 @@
 #include "snapshot/pinned_span.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "store/payload.hpp"
 
@@ -14,7 +15,6 @@ PinnedSpan::PinnedSpan(Core& core, std::size_t most) : core_(core) {
   // Room first: what is pinned has to be noted.
   body_.block_tokens = core.block_tokens();
   body_.blocks.reserve(most);
-  scanned_.reserve(most);
   ends_.reserve(most);
 }
 
@@ -24,7 +24,6 @@ const BlockHeader* PinnedSpan::add(const ScannedBlock& scanned) {
   const Found found = pin_scanned(core_, scanned);
   if (!found) return nullptr;
   body_.blocks.push_back(found.pinned);
-  scanned_.push_back(scanned);
   ends_.push_back((ends_.empty() ? 0 : ends_.back()) + scanned.tokens);
   return found.header;
 }
@@ -74,12 +73,12 @@ void PinnedSpan::check_all() {
 }
 
 void PinnedSpan::note_failure(std::size_t number) {
-  bool damaged = true;
-  if (core_.options.access == Access::inspect) {
-    const Found again = pin_scanned(core_, scanned_[number]);
-    damaged = static_cast<bool>(again);
-    if (again) core_.pins.unpin(scanned_[number].block);
-  }
+  // Of a handle that pins nothing, the header tells whether it still is the same block.
+  const PinnedBlock& pinned = body_.blocks[number];
+  const auto* header = reinterpret_cast<const BlockHeader*>(core_.segments.header(pinned.block));
+  const std::atomic_ref<const std::uint64_t> checksum(header->checksum);
+  const bool damaged = core_.options.access != Access::inspect ||
+                       checksum.load(std::memory_order_relaxed) == pinned.checksum;
   const std::lock_guard lock(mutex_);
   failed_.push_back({static_cast<std::uint32_t>(number), damaged});
 }

@@ -43,7 +43,6 @@ class PinnedSpan {
 
   Core& core_;
   PrefixBody body_;
-  std::vector<ScannedBlock> scanned_;
   std::vector<std::uint32_t> ends_;  ///< rows of the span up to the end of each block
   mutable std::mutex mutex_;
   std::vector<Failed> failed_;

@@ -67,14 +67,14 @@ class Rewriter {
     std::vector<PlannedNode> plan;
     std::vector<bool> has_children(trie_.nodes().size(), false);
     for (const UnionTrie::Node& node : trie_.nodes()) {
-      plan.push_back({node.parent, trie_.filed(node).tokens});
+      plan.push_back({node.parent, trie_.filed(node).tokens, trie_.filed(node).end_token()});
       if (node.parent != UINT32_MAX) has_children[node.parent] = true;
       total_rows_ += trie_.filed(node).tokens;
     }
     report_.paths =
         static_cast<std::uint64_t>(std::count(has_children.begin(), has_children.end(), false));
     SpanPlanner planner(plan);
-    const SpanPlanner::Limits limits{writer.span_rows(), snapshot_span_nodes};
+    const SpanPlanner::Limits limits{writer.span_rows(), snapshot_span_nodes, snapshot_path_tokens};
     for (auto span = planner.next(limits); !span.empty(); span = planner.next(limits)) {
       if (auto done = write_span(writer, span); !done) return failure_of(done);
     }

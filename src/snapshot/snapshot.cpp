@@ -6,6 +6,7 @@
 #include "base/guarded.hpp"
 #include "snapshot/access.hpp"
 #include "snapshot/chunk_reader.hpp"
+#include "snapshot/fit.hpp"
 #include "snapshot/source.hpp"
 
 namespace esker {
@@ -135,6 +136,20 @@ Result<std::vector<std::int32_t>> Snapshot::session_token_ids(const std::string&
     if (!tables) return failure_of(tables);
     if (const auto* found = (*tables)->session(name)) return found->session.tokens;
     return fail(Errc::missing, info().path + ": there is no session \"" + name + "\"");
+  });
+}
+
+Result<std::uint32_t> Snapshot::find_namespace(std::string_view name) const {
+  return guarded([&]() -> Result<std::uint32_t> {
+    if (source_ == nullptr) return fail(Errc::invalid, "this Snapshot was moved from");
+    const detail::ArchiveReader& reader = source_->reader();
+    const std::vector<std::string> wanted{std::string(name)};
+    auto named = detail::name_namespaces(reader.head(), reader.namespaces(), wanted);
+    if (!named) return failure_of(named);
+    for (std::uint32_t i = 0; i < named->size(); ++i) {
+      if ((*named)[i] == name) return i;
+    }
+    return fail(Errc::missing, info().path + ": nothing here is of that namespace");
   });
 }
 

@@ -25,7 +25,10 @@ std::vector<std::uint64_t> weigh(const std::vector<PlannedNode>& nodes) {
 }  // namespace
 
 SpanPlanner::SpanPlanner(const std::vector<PlannedNode>& nodes)
-    : links_(nodes.size()), rows_(nodes.size()), dropped_(nodes.size(), false) {
+    : links_(nodes.size()),
+      rows_(nodes.size()),
+      end_tokens_(nodes.size()),
+      dropped_(nodes.size(), false) {
   const std::vector<std::uint64_t> weights = weigh(nodes);
   std::vector<std::uint32_t> light_first(nodes.size());
   std::iota(light_first.begin(), light_first.end(), 0);
@@ -33,6 +36,7 @@ SpanPlanner::SpanPlanner(const std::vector<PlannedNode>& nodes)
                    [&](std::uint32_t a, std::uint32_t b) { return weights[a] < weights[b]; });
   for (const std::uint32_t i : light_first) {
     rows_[i] = nodes[i].rows;
+    end_tokens_[i] = nodes[i].end_token;
     if (nodes[i].parent == none) {
       heads_.push_back(i);
     } else {
@@ -45,14 +49,18 @@ SpanPlanner::SpanPlanner(const std::vector<PlannedNode>& nodes)
 
 bool SpanPlanner::take_chain(std::uint32_t node, const Limits& limits,
                              std::vector<std::uint32_t>& span, std::vector<std::uint32_t>& later) {
+  const bool alone = span.empty();
+  std::uint32_t end_token = 0;
   while (node != none) {
-    const bool fits = span_rows_ + rows_[node] <= limits.rows && span.size() < limits.nodes;
+    const bool fits = span_rows_ + rows_[node] <= limits.rows && span.size() < limits.nodes &&
+                      (alone || path_tokens_ + end_tokens_[node] <= limits.path_tokens);
     if (!fits && !span.empty()) {
       later.push_back(node);
       return false;
     }
     span.push_back(node);
     span_rows_ += rows_[node];
+    end_token = end_tokens_[node];
     std::uint32_t follower = none;
     for (std::uint32_t child = links_[node].first_child; child != none;
          child = links_[child].next_sibling) {
@@ -65,6 +73,7 @@ bool SpanPlanner::take_chain(std::uint32_t node, const Limits& limits,
     }
     node = follower;
   }
+  path_tokens_ += end_token;
   return true;
 }
 
@@ -72,6 +81,7 @@ std::vector<std::uint32_t> SpanPlanner::next(const Limits& limits) {
   std::vector<std::uint32_t> span;
   std::vector<std::uint32_t> later;
   span_rows_ = 0;
+  path_tokens_ = 0;
   for (bool room = true; room && !heads_.empty();) {
     const std::uint32_t head = heads_.back();
     heads_.pop_back();

@@ -9,6 +9,7 @@ namespace esker::detail {
 struct PlannedNode {
   std::uint32_t parent = UINT32_MAX;  ///< index of a node before it; UINT32_MAX: a root
   std::uint32_t rows = 0;
+  std::uint32_t end_token = 0;  ///< length of the path that ends here
 };
 
 /// Cuts a trie into spans as the format wants them: each is a row of chains, and no chain hangs
@@ -18,6 +19,7 @@ class SpanPlanner {
   struct Limits {
     std::uint32_t rows = 0;
     std::uint32_t nodes = 0;
+    std::uint64_t path_tokens = UINT64_MAX;  ///< of all chains, each from its root; one may exceed
   };
 
   explicit SpanPlanner(const std::vector<PlannedNode>& nodes);
@@ -41,9 +43,11 @@ class SpanPlanner {
 
   std::vector<Links> links_;
   std::vector<std::uint32_t> rows_;
+  std::vector<std::uint32_t> end_tokens_;
   std::vector<bool> dropped_;
   std::vector<std::uint32_t> heads_;  ///< chains that may begin in the next span; the last first
   std::uint64_t span_rows_ = 0;
+  std::uint64_t path_tokens_ = 0;  ///< of the chains of this span that have ended
 };
 
 }  // namespace esker::detail

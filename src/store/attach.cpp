@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "region/file_system.hpp"
+#include "store/cold_files.hpp"
 #include "store/core.hpp"
 #include "store/grow.hpp"
 #include "store/reap.hpp"
@@ -206,6 +207,7 @@ Result<std::shared_ptr<Core>> attach_under(const LockFile& lock, FoundStore stor
   auto segments = Directory::create_below(directory, file_names::segments, superblock.sharing);
   if (!segments) return failure_of(segments);
   sweep_unfinished_segments(lock, *segments);
+  sweep_unfinished_cold(lock, directory);
   auto opened = open_control(directory, superblock, lock);
   if (!opened) return failure_of(opened);
   const auto first = static_cast<std::uint32_t>(random_u64() % superblock.seats);

@@ -3,12 +3,14 @@
 //    RESERVED blocks, unsettled READY blocks, pins; EMPTY is written last.
 // 2. In a forked child nothing shared is touched and nothing is unmapped: addresses of mappings
 //    that were not inherited may belong to others there.
+// 3. No thread of a handle outlives it.
 #include "store/core.hpp"
 
 #include <cstring>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "store/cold_tier.hpp"
 #include "store/disk_use.hpp"
 #include "store/reap.hpp"
 #include "sync/event_ring.hpp"
@@ -40,8 +42,11 @@ Core::~Core() {
     control.abandon();
     segments.abandon();
     seat_lock_.abandon();
+    // Its thread and the mutexes that it may hold stayed behind in the parent.
+    static_cast<void>(cold.release());
     return;
   }
+  cold.reset();  // its thread uses everything else
   if (!prepared || options.access == Access::inspect) return;
   mark_used();
   leave_seat(*this);
@@ -60,6 +65,7 @@ Result<void> Core::prepare() {
   node_random_ = random_u64();
   if (node_random_ == 0) node_random_ = 1;
   allocation_cursor = static_cast<std::uint32_t>(random_u64());
+  cold = std::make_unique<ColdTier>(*this);
   // So that a program that holds a few prefixes of usual length never sees its lookups allocate.
   constexpr std::size_t usual_blocks = 512;
   const std::size_t planes = segments.layout().planes().size();

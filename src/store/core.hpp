@@ -22,6 +22,8 @@
 
 namespace esker::detail {
 
+struct ColdTier;
+
 /// One opened handle: what Store, Prefix and Reservation share. It dies with the last of them.
 class Core {
  public:
@@ -93,6 +95,7 @@ class Core {
   PinTable pins;
   Prover prover;
   mutable PrefixPool bodies;
+  std::unique_ptr<ColdTier> cold;
   std::atomic<std::uint32_t> allocation_cursor{0};
   std::atomic<std::uint64_t> growth_blocked_until_ns{0};
 

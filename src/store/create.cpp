@@ -15,6 +15,7 @@
 #include "region/directory.hpp"
 #include "region/file_system.hpp"
 #include "region/segment.hpp"
+#include "store/cold_files.hpp"
 #include "store/core.hpp"
 #include "store/plan.hpp"
 #include "sync/lock.hpp"
@@ -73,6 +74,7 @@ Result<void> write_files(const Directory& directory, const Superblock& superbloc
   if (auto done = directory.remove_file(file_names::control); !done) return done;
   // Sessions that a killed destruction has left would be damage in a store with another uuid.
   if (auto done = remove_sessions(directory); !done) return done;
+  if (auto done = remove_cold(directory); !done) return done;
   auto segments = Directory::create_below(directory, file_names::segments, superblock.sharing);
   if (!segments) return tl::make_unexpected(std::move(segments).error());
   segments->sweep_temporaries();
@@ -155,7 +157,8 @@ Result<bool> create_in(const Directory& directory, const Request& request) {
 
 bool is_unfinished_part(const std::string& name) {
   return name == file_names::lock || name == file_names::control || name == file_names::segments ||
-         name == file_names::sessions || name == file_names::cache_tag ||
+         name == file_names::sessions || name == file_names::cold ||
+         name == file_names::cache_tag || name == file_names::model_file ||
          name.starts_with(file_names::temporary_prefix);
 }
 

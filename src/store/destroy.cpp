@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "region/directory.hpp"
 #include "store/attach.hpp"
+#include "store/cold_files.hpp"
 #include "store/create.hpp"
 #include "sync/lock.hpp"
 
@@ -56,10 +57,14 @@ Result<void> remove_files(const Directory& directory) {
   if (!segments && segments.error().code != Errc::invalid) return segments;
   auto sessions = remove_sessions(directory);
   if (!sessions && sessions.error().code != Errc::invalid) return sessions;
+  auto cold = remove_cold(directory);
+  if (!cold && cold.error().code != Errc::invalid) return cold;
   if (auto done = directory.remove_file(file_names::cache_tag); !done) return done;
+  if (auto done = directory.remove_file(file_names::model_file); !done) return done;
   directory.sweep_temporaries();
   if (auto done = directory.remove_file(file_names::lock); !done) return done;
-  return segments ? sessions : segments;
+  if (!segments) return segments;
+  return sessions ? cold : sessions;
 }
 
 /// The bytes of all seats that this store, or a damaged one, may have.

@@ -11,6 +11,7 @@
 #include <optional>
 #include <tuple>
 
+#include "store/freeze.hpp"
 #include "store/kept.hpp"
 #include "store/retire.hpp"
 
@@ -107,9 +108,13 @@ std::uint32_t evict_for(Core& core, std::uint32_t wanted) noexcept {
       });
     }
     const std::uint32_t batch = core.known_blocks() / batch_share;
-    retire_first(core, candidates,
-                 std::min<std::size_t>(candidates.size(), std::max(wanted, batch)));
-    return sweep(core);
+    const std::size_t count = std::min<std::size_t>(candidates.size(), std::max(wanted, batch));
+    std::uint32_t freed = 0;
+    if (core.options.freeze_evicted) {
+      freed = freeze_victims(core, std::span(candidates).first(count));
+    }
+    retire_first(core, candidates, count);
+    return freed + sweep(core);
   } catch (const std::bad_alloc&) {
     return 0;
   }

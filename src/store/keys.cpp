@@ -8,6 +8,7 @@
 #include "index/chain_hash.hpp"
 #include "store/allocate.hpp"
 #include "store/lookup.hpp"
+#include "store/thaw.hpp"
 #include "store/walk.hpp"
 
 namespace esker::detail {
@@ -78,6 +79,7 @@ PrefixBody* lookup_keys(Core& core, std::span<const std::string_view> keys,
   PrefixBody* body = core.bodies.take();
   if (body == nullptr) return nullptr;
   core.follow_growth();
+  if (core.options.thaw) static_cast<void>(thaw_missing_keys(core, keys, name_space));
   body->keys = true;
   body->block_tokens = core.block_tokens();
   if (name_space.size() <= max_namespace_bytes) {

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "store/payload.hpp"
+#include "store/thaw.hpp"
 #include "store/walk.hpp"
 
 namespace esker::detail {
@@ -27,6 +28,13 @@ void verify_now(Core& core, PrefixBody& body) {
     body.tokens = static_cast<std::uint32_t>(index) * body.block_tokens;
     return;
   }
+}
+
+/// Options::thaw: brings back what is missing and cold, and pins it too.
+bool pin_thawed(Core& core, Tokens tokens, std::string_view name_space, PrefixBody& body) noexcept {
+  if (!thaw_missing(core, tokens, name_space, body.tokens)) return true;
+  unpin_all(core, body);
+  return pin_stored(core, tokens, name_space, body);
 }
 
 PrefixBody* miss(Core& core, PrefixBody* body, bool degraded) noexcept {
@@ -53,7 +61,8 @@ PrefixBody* lookup(Core& core, Tokens tokens, std::string_view name_space) noexc
   core.count(Counter::lookup_tokens, tokens.size());
   PrefixBody* body = core.bodies.take();
   if (body == nullptr || name_space.size() > max_namespace_bytes || tokens.size() > INT32_MAX ||
-      !pin_stored(core, tokens, name_space, *body)) {
+      !pin_stored(core, tokens, name_space, *body) ||
+      (core.options.thaw && !pin_thawed(core, tokens, name_space, *body))) {
     return miss(core, body, true);
   }
   try {

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/guarded.hpp"
 #include "store/attach.hpp"
+#include "store/cold_tier.hpp"
 #include "store/disk_use.hpp"
 #include "store/kept.hpp"
 
@@ -98,6 +100,22 @@ void sum_counters(const Core& core, Counters& out) noexcept {
   out.copied_bytes = sum(Counter::copied_bytes);
   out.verified_bytes = sum(Counter::verified_bytes);
   out.written_bytes = sum(Counter::written_bytes);
+  out.frozen_blocks = sum(Counter::frozen_blocks);
+  out.thawed_blocks = sum(Counter::thawed_blocks);
+}
+
+void count_cold(const Core& core, Stats& stats) {
+  const auto view = core.cold->index.view(core);
+  stats.cold_files = static_cast<std::uint32_t>(view->files.size() + view->damaged.size());
+  stats.cold_file_bytes = view->damaged_bytes;
+  const std::uint64_t token_bytes = core.superblock.geometry.token_bytes();
+  for (const auto& file : view->files) {
+    stats.cold_file_bytes += file->file_bytes();
+    stats.cold_blocks += file->blocks();
+    for (const ColdNode& node : file->nodes()) {
+      if (node.has_rows) stats.cold_raw_bytes += node.tokens * token_bytes;
+    }
+  }
 }
 
 std::vector<SeatRecord> seats_of(const Core& core) {
@@ -153,6 +171,11 @@ Stats gather_stats(const Core& core) noexcept {
   }
   stats.since_unix_ns = core.control.built_unix_ns();
   sum_counters(core, stats.counters);
+  // Without memory for it nothing is said of cold blocks.
+  static_cast<void>(guarded([&]() -> Result<void> {
+    count_cold(core, stats);
+    return {};
+  }));
   return stats;
 }
 
@@ -193,6 +216,7 @@ Info describe_store(const Directory& directory, const Superblock& superblock) {
   info.sharing = superblock.sharing;
   info.capacity_bytes = superblock.capacity_bytes;
   info.segments_bytes = superblock.segments_bytes;
+  info.cold_bytes = superblock.cold_bytes;
   info.segment_file_bytes = superblock.segment_file_bytes;
   info.segment_blocks = superblock.segment_blocks;
   info.max_segments = superblock.max_segments;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <esker/block_info.hpp>
 #include <esker/stats.hpp>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace esker::detail {
 /// Facts of the superblock, completed from the directory.
 [[nodiscard]] Info describe_store(const Directory& directory, const Superblock& superblock);
 [[nodiscard]] std::vector<PathInfo> list_paths(Core& core);
+[[nodiscard]] std::vector<BlockInfo> list_blocks(Core& core);
 /// The path with this name, pinned, or nullptr.
 [[nodiscard]] PrefixBody* pin_path(Core& core, std::uint64_t path);
 

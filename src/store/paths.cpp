@@ -23,6 +23,17 @@ std::uint32_t pins_of(const Core& core, std::uint32_t block) {
   return pins;
 }
 
+std::uint64_t last_used_of(const Core& core, std::uint32_t block) {
+  const auto touch = TouchWord::unpack(core.control.touch(block).load(std::memory_order_relaxed));
+  return unix_of_stamp(touch.stamp);
+}
+
+std::string namespace_of(const Core& core, std::uint32_t block) {
+  const auto* header = reinterpret_cast<const BlockHeader*>(core.segments.header(block));
+  return {header->name_space.data(),
+          std::min<std::size_t>(header->namespace_bytes, max_namespace_bytes)};
+}
+
 /// Bytes from the leaf up to the last fork.
 std::uint64_t own_blocks(const std::vector<ScannedBlock>& blocks, std::size_t leaf) {
   std::uint64_t own = 1;
@@ -36,8 +47,6 @@ std::uint64_t own_blocks(const std::vector<ScannedBlock>& blocks, std::size_t le
 
 PathInfo describe(const Core& core, const std::vector<ScannedBlock>& blocks, std::size_t leaf) {
   const ScannedBlock& scanned = blocks[leaf];
-  const auto touch =
-      TouchWord::unpack(core.control.touch(scanned.block).load(std::memory_order_relaxed));
   PathInfo info;
   info.path = scanned.chain_hash;
   info.tokens = scanned.first_token + scanned.tokens;
@@ -45,12 +54,10 @@ PathInfo describe(const Core& core, const std::vector<ScannedBlock>& blocks, std
   info.bytes = info.blocks * core.superblock.geometry.block_bytes();
   info.own_bytes = own_blocks(blocks, leaf) * core.superblock.geometry.block_bytes();
   info.published_unix_ns = scanned.published_unix_ns;
-  info.last_used_unix_ns = unix_of_stamp(touch.stamp);
+  info.last_used_unix_ns = last_used_of(core, scanned.block);
   info.pins = pins_of(core, scanned.block);
   info.key = scanned.key;
-  const auto* header = reinterpret_cast<const BlockHeader*>(core.segments.header(scanned.block));
-  info.name_space.assign(header->name_space.data(),
-                         std::min<std::size_t>(header->namespace_bytes, max_namespace_bytes));
+  info.name_space = namespace_of(core, scanned.block);
   return info;
 }
 
@@ -112,6 +119,26 @@ std::vector<PathInfo> list_paths(Core& core) {
     std::sort(path.sessions.begin(), path.sessions.end());
   }
   return paths;
+}
+
+std::vector<BlockInfo> list_blocks(Core& core) {
+  std::vector<BlockInfo> list;
+  for (const ScannedBlock& scanned : scan_trie(core)) {
+    BlockInfo& info = list.emplace_back();
+    info.parent = scanned.parent_entry;
+    info.children = scanned.children;
+    info.path = scanned.chain_hash;
+    info.first_token = scanned.first_token;
+    info.tokens = scanned.tokens;
+    info.published_unix_ns = scanned.published_unix_ns;
+    info.last_used_unix_ns = last_used_of(core, scanned.block);
+    info.pins = pins_of(core, scanned.block);
+    info.key = scanned.key;
+    if (scanned.parent_entry != UINT32_MAX) continue;
+    info.orphan = !scanned.parent.root();
+    info.name_space = namespace_of(core, scanned.block);
+  }
+  return list;
 }
 
 PrefixBody* pin_path(Core& core, std::uint64_t path) {

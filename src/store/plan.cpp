@@ -1,5 +1,5 @@
 // Invariants
-// 1. superblock + lock + tag + control + segments + sessions never exceed the capacity.
+// 1. superblock + lock + tag + control + segments + sessions + cold never exceed the capacity.
 // 2. A store has room for at least two blocks.
 #include "store/plan.hpp"
 
@@ -23,7 +23,7 @@ constexpr std::uint64_t segment_bytes_max = 16 * gib;
 constexpr std::uint64_t segment_bytes_max_tmpfs = 256 * mib;
 constexpr std::uint32_t comfortable_blocks = 4;
 constexpr std::uint32_t fewest_blocks = 2;
-constexpr std::uint64_t small_files_bytes = superblock_bytes + 8192;  // lock and tag, in pages
+constexpr std::uint64_t small_files_bytes = superblock_bytes + 12'288;  // lock, tag, note
 
 std::uint64_t control_bytes(std::uint64_t blocks, const Superblock& plan) {
   return ControlLayout(static_cast<std::uint32_t>(blocks), plan.segment_blocks, plan.seats)
@@ -72,6 +72,13 @@ std::uint64_t smallest_capacity(const Geometry& geometry, std::uint32_t seats) {
   return needed + needed / 63 + 4096;
 }
 
+/// Where the capacity went that the blocks lack.
+std::string cold_text(std::uint64_t cold_bytes) {
+  if (cold_bytes == 0) return {};
+  return ", of which " + size_text(cold_bytes) + " (" + std::to_string(cold_bytes) +
+         " bytes) are set aside for cold blocks";
+}
+
 /// Zero segments where not even one fits.
 void resize_shares(Superblock& plan, std::uint64_t capacity_bytes, std::uint64_t cold_bytes) {
   plan.capacity_bytes = capacity_bytes;
@@ -109,14 +116,16 @@ Result<Superblock> plan_store(const Geometry& geometry, const ModelId& model,
                             ? options.capacity_bytes
                             : std::min(surroundings.free_bytes / 4, default_capacity_max);
   plan.sessions_bytes = plan.capacity_bytes / 64;
+  plan.cold_bytes = options.cold_bytes;
   const std::uint64_t taken = plan.sessions_bytes + small_files_bytes;
-  const std::uint64_t share = plan.capacity_bytes > taken ? plan.capacity_bytes - taken : 0;
+  const std::uint64_t hot = plan.capacity_bytes > taken ? plan.capacity_bytes - taken : 0;
+  const std::uint64_t share = hot > plan.cold_bytes ? hot - plan.cold_bytes : 0;
   const std::uint64_t wanted =
       wanted_segment_bytes(options, plan.capacity_bytes, surroundings.tmpfs);
   plan.segment_blocks = choose_segment_blocks(geometry, wanted, share, plan.seats);
   if (plan.segment_blocks < fewest_blocks) {
     return fail(Errc::invalid, std::string(path) + ": capacity is " +
-                                   size_text(plan.capacity_bytes) +
+                                   size_text(plan.capacity_bytes) + cold_text(plan.cold_bytes) +
                                    ", but two blocks of this geometry need at least " +
                                    size_text(smallest_capacity(geometry, plan.seats)) + " (" +
                                    std::to_string(smallest_capacity(geometry, plan.seats)) +

@@ -4,9 +4,11 @@
 //    reader still pins is marked, and wiped by whoever reserves it or cleans up next.
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.hpp"
 #include "store/allocate.hpp"
+#include "store/cold_forget.hpp"
 #include "store/house.hpp"
 #include "store/retire.hpp"
 #include "store/session_paths.hpp"
@@ -110,7 +112,7 @@ Result<Freed> remove_scanned(Core& core, const std::vector<ScannedBlock>& blocks
   Freed freed;
   std::vector<ScannedBlock> removed;
   for (std::size_t i = blocks.size(); i-- > 0;) {
-    if (!doomed[i]) continue;
+    if (!doomed[i] || blocks[i].block == cold_only) continue;
     if (!dry_run) mark(core, blocks[i].block);
     if (!dry_run && !retire_scanned(core, blocks[i])) continue;
     removed.push_back(blocks[i]);
@@ -134,31 +136,62 @@ Result<Freed> remove_scanned(Core& core, const std::vector<ScannedBlock>& blocks
   return freed;
 }
 
+/// The same from the segments and from the cold files.
+Result<Freed> remove_everywhere(Core& core, const HeldCold& cold,
+                                const std::vector<ScannedBlock>& blocks,
+                                const std::vector<bool>& doomed, bool dry_run) {
+  auto freed = remove_scanned(core, blocks, doomed, dry_run);
+  if (!freed) return freed;
+  std::unordered_set<std::uint64_t> paths;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!doomed[i]) continue;
+    paths.insert(blocks[i].chain_hash);
+    if (blocks[i].block == cold_only && blocks[i].has_rows) ++freed->blocks;
+  }
+  if (dry_run) return freed;
+  if (auto gone = forget_cold(core, cold, paths, *freed); !gone) return failure_of(gone);
+  return freed;
+}
+
+std::vector<ScannedBlock> scan_everywhere(Core& core, const HeldCold& cold) {
+  std::vector<ScannedBlock> blocks = scan_trie(core);
+  add_cold_nodes(*cold.view, blocks);
+  return blocks;
+}
+
 }  // namespace
 
 Result<Freed> remove_paths(Core& core, std::span<const std::uint64_t> paths, bool dry_run) {
-  const std::vector<ScannedBlock> blocks = scan_trie(core);
+  auto cold = hold_cold(core, dry_run);
+  if (!cold) return failure_of(cold);
+  const std::vector<ScannedBlock> blocks = scan_everywhere(core, *cold);
   std::vector<bool> doomed(blocks.size());
   auto named = select(blocks, paths, doomed);
   if (!named) return tl::make_unexpected(std::move(named).error());
   add_lonely_ancestors(blocks, doomed);
-  auto freed = remove_scanned(core, blocks, doomed, dry_run);
+  auto freed = remove_everywhere(core, *cold, blocks, doomed, dry_run);
   if (freed) freed->paths = *named;
   return freed;
 }
 
 Result<Freed> remove_sequences(Core& core, std::span<const SessionRecord> gone,
                                std::span<const SessionRecord> staying, bool dry_run) {
-  const std::vector<ScannedBlock> blocks = scan_trie(core);
+  auto cold = hold_cold(core, dry_run);
+  if (!cold) return failure_of(cold);
+  const std::vector<ScannedBlock> blocks = scan_everywhere(core, *cold);
   std::vector<bool> wanted(blocks.size());
   std::vector<bool> used(blocks.size());
   std::unordered_map<std::uint32_t, std::size_t> entries;
   for (std::size_t i = 0; i < blocks.size(); ++i) entries.emplace(blocks[i].block, i);
   for (const SessionRecord& record : gone) {
     mark_path(core, entries, record, End::exact, wanted);
+    mark_cold_path(core, *cold->view, blocks, record, true, wanted);
     for (const std::uint64_t path : record.dropped_paths) mark_upwards(blocks, path, wanted);
   }
-  for (const SessionRecord& record : staying) mark_path(core, entries, record, End::any, used);
+  for (const SessionRecord& record : staying) {
+    mark_path(core, entries, record, End::any, used);
+    mark_cold_path(core, *cold->view, blocks, record, false, used);
+  }
   std::vector<bool> doomed(blocks.size());
   std::uint64_t shared = 0;
   std::vector<std::uint32_t> left(blocks.size());
@@ -172,7 +205,7 @@ Result<Freed> remove_sequences(Core& core, std::span<const SessionRecord> gone,
     doomed[i] = true;
     if (blocks[i].parent_entry != UINT32_MAX) --left[blocks[i].parent_entry];
   }
-  auto freed = remove_scanned(core, blocks, doomed, dry_run);
+  auto freed = remove_everywhere(core, *cold, blocks, doomed, dry_run);
   if (freed) {
     freed->paths = gone.size();
     freed->shared_blocks = shared;

@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "region/file_system.hpp"
 #include "store/attach.hpp"
+#include "store/cold_files.hpp"
 #include "store/disk_use.hpp"
 #include "store/evacuate.hpp"
 #include "store/kept.hpp"
@@ -98,6 +99,7 @@ class Resizing {
       if (auto ok = shrink(*plan, done); !ok) return failure_of(ok);
     }
     if (dry_run_) return done;
+    if (auto ok = trim_cold(directory_, plan->cold_bytes); !ok) return failure_of(ok);
     if (auto ok = write_superblock(directory_, *plan); !ok) return failure_of(ok);
     if (plan->max_segments == old_.max_segments) return done;
     // It is of another shape than the next opener will want, and would count against the capacity.

@@ -7,12 +7,15 @@
 #include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "store/attach.hpp"
+#include "store/cold_tier.hpp"
 #include "store/create.hpp"
+#include "store/freeze.hpp"
 #include "store/house.hpp"
 #include "store/lookup.hpp"
 #include "store/observe.hpp"
 #include "store/reap.hpp"
 #include "store/resize.hpp"
+#include "store/thaw.hpp"
 #include "sync/event_ring.hpp"
 
 namespace esker {
@@ -138,6 +141,9 @@ Result<Prefix> Store::lookup_path(std::uint64_t path) const {
 Result<Reservation> Store::reserve(Tokens tokens, Namespace name_space) noexcept {
   return detail::guarded([&]() -> Result<Reservation> {
     return when_usable(core_, true, [&]() -> Result<Reservation> {
+      if (core_->options.thaw) {
+        static_cast<void>(detail::thaw_missing(*core_, tokens, name_space, 0));
+      }
       auto body = detail::reserve(*core_, tokens, name_space);
       if (!body) return tl::make_unexpected(std::move(body).error());
       return Reservation(core_, body->release());
@@ -163,6 +169,9 @@ Prefix Store::lookup_keys(std::span<const Key> keys, Namespace name_space) const
 Result<Reservation> Store::reserve_keys(std::span<const Key> keys, Namespace name_space) noexcept {
   return detail::guarded([&]() -> Result<Reservation> {
     return when_usable(core_, true, [&]() -> Result<Reservation> {
+      if (core_->options.thaw) {
+        static_cast<void>(detail::thaw_missing_keys(*core_, keys, name_space));
+      }
       auto body = detail::reserve_keys(*core_, keys, name_space);
       if (!body) return tl::make_unexpected(std::move(body).error());
       return Reservation(core_, body->release());
@@ -189,6 +198,24 @@ Result<Freed> Store::remove(std::span<const std::uint64_t> paths, bool dry_run) 
 Result<Freed> Store::trim(std::uint64_t keep_free_bytes, bool dry_run) {
   return when_usable(core_, !dry_run,
                      [&] { return detail::trim(*core_, keep_free_bytes, dry_run); });
+}
+
+Result<Frozen> Store::freeze(std::uint64_t unix_ns, const FreezeOptions& options) {
+  return when_usable(core_, !options.dry_run,
+                     [&] { return detail::freeze(*core_, unix_ns, options); });
+}
+
+Result<std::uint32_t> Store::thaw(Tokens tokens, Namespace name_space) {
+  return when_usable(core_, true, [&] { return detail::thaw(*core_, tokens, name_space); });
+}
+
+bool Store::prefetch(Tokens tokens, Namespace name_space) noexcept {
+  if (unusable(core_)) return false;
+  auto added = detail::guarded([&]() -> Result<bool> {
+    return detail::can_thaw(*core_, tokens, name_space) &&
+           core_->cold->prefetcher.add(tokens, name_space);
+  });
+  return added && *added;
 }
 
 Result<std::uint32_t> Store::reap() {
@@ -246,6 +273,12 @@ std::vector<Event> Store::events(std::uint64_t since) const {
 Result<std::vector<PathInfo>> Store::paths() const {
   return when_usable(core_, false,
                      [&]() -> Result<std::vector<PathInfo>> { return detail::list_paths(*core_); });
+}
+
+Result<std::vector<BlockInfo>> Store::blocks() const {
+  return when_usable(core_, false, [&]() -> Result<std::vector<BlockInfo>> {
+    return detail::list_blocks(*core_);
+  });
 }
 
 }  // namespace esker

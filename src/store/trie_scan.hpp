@@ -20,7 +20,11 @@ struct ScannedBlock {
   std::uint32_t tokens = 0;
   std::uint64_t published_unix_ns = 0;
   bool key = false;
+  bool has_rows = true;  ///< false: only spells the path of others, in a cold file
 };
+
+/// `ScannedBlock::block` of a node that is in cold files only; see add_cold_nodes.
+inline constexpr std::uint32_t cold_only = UINT32_MAX;
 
 /// Reads every header. Blocks are ordered so that a parent comes before its children.
 [[nodiscard]] std::vector<ScannedBlock> scan_trie(Core& core);

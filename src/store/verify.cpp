@@ -2,11 +2,15 @@
 // 1. Everything is read with pread: a file that is truncated meanwhile is a finding, not a signal.
 // 2. A block is judged only if its word and generation are the same before and after it was read.
 #include <fcntl.h>
+#include <cerrno>
 #include <cstring>
 #include <vector>
 
+#include "archive/reader.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "store/cold_file.hpp"
+#include "store/cold_files.hpp"
 #include "store/house.hpp"
 #include "store/session_paths.hpp"
 
@@ -24,6 +28,7 @@ class Verifier {
     check_superblock();
     check_segments();
     check_sessions();
+    check_cold();
     const std::uint64_t total = ready_bytes();
     for (std::uint32_t block = 0; block < core_.known_blocks(); ++block) {
       check_block(block);
@@ -100,6 +105,36 @@ class Verifier {
     for (const auto& [record, damage] : *attachments) {
       if (auto state = files.state(name, record.label); !state) judge_error(state.error());
     }
+  }
+
+  void check_cold() {
+    const std::string path = core_.directory.path() + "/" + file_names::cold;
+    auto cold = open_cold(core_.directory);
+    if (!cold) return found(path, 0, cold.error().message);
+    if (!*cold) return;
+    auto files = list_cold(**cold);
+    if (!files) return found(path, 0, files.error().message);
+    for (const ColdFileStatus& status : *files) check_cold_file(**cold, status.name);
+  }
+
+  void check_cold_file(const Directory& cold, const std::string& name) {
+    const std::string path = cold.path() + "/" + name;
+    auto file = cold.open_file(name, O_RDONLY, core_.superblock.sharing);
+    if (!file) {
+      // One that was removed meanwhile is no finding.
+      if (file.error().os_error != ENOENT) found(path, 0, file.error().message);
+      return;
+    }
+    auto reader = ArchiveReader::open(std::move(*file));
+    if (!reader) return found(path, 0, reader.error().message);
+    if (auto ours = check_cold_head(*reader, core_.superblock); !ours) {
+      return found(path, 0, ours.error().message);
+    }
+    auto checked = check_archive(*reader, {});
+    if (!checked) return found(path, 0, checked.error().message);
+    const bool whole = checked->damage.empty();
+    for (Damage& damage : checked->damage) report_.damage.push_back(std::move(damage));
+    if (whole) ++report_.cold_files;
   }
 
   [[nodiscard]] std::uint64_t ready_bytes() const {

@@ -43,6 +43,8 @@ enum class Counter : std::uint8_t {
   copied_bytes,
   verified_bytes,
   written_bytes,
+  frozen_blocks,
+  thawed_blocks,
 };
 
 /// Touch word: stamp 63…32, depth in blocks 31…12, kept 11, wipe 10, frequency 7…0.

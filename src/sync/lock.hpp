@@ -14,6 +14,7 @@ inline constexpr std::uint64_t init = 0;
 inline constexpr std::uint64_t grow = 1;
 inline constexpr std::uint64_t evict = 2;
 inline constexpr std::uint64_t sessions = 3;
+inline constexpr std::uint64_t cold = 4;
 inline constexpr std::uint64_t seat = 4096;  ///< + seat index
 inline constexpr std::uint64_t file_bytes = 4096;
 }  // namespace lock_bytes

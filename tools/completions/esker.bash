@@ -1,80 +1,24 @@
-# bash completion for esker(1)
-
-_esker_stores() {
-  local home="${ESKER_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/esker}" file
-  for file in "$home"/*/esker; do
-    [[ -f $file ]] && basename "$(dirname "$file")"
-  done
-}
+# bash completion for esker(1): the program says itself what fits, so that it always knows.
 
 _esker() {
-  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}"
-  local verbs="info ls match stat ps log verify reap session import export"
-  verbs+=" create rm evict trim destroy help"
-  local session_verbs="ls show rm fork rename keep"
-  local common="--store --json --quiet --bytes --color --help"
-  local change="--dry-run --yes"
-  local prompt="--ids --first --namespace"
-  local verb="" word own=""
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    [[ $word == -* ]] && continue
-    verb+="${verb:+ }$word"
-    # Only these two go on with another command.
-    [[ $word == help || $word == session ]] || break
-  done
+  local program="${COMP_WORDS[0]/#\~/$HOME}" current="${COMP_WORDS[COMP_CWORD]}" files="" line
+  local -a found=()
+  while IFS= read -r line; do
+    if [[ $line == :files ]]; then
+      files=yes
+    else
+      found+=("${line%%$'\t'*}")
+    fi
+  done < <("$program" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
   COMPREPLY=()
-
-  case "$previous" in
-    --ids | --like | --model-file | --output | -o)
-      mapfile -t COMPREPLY < <(compgen -f -- "$current")
-      return
-      ;;
-    --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current"); return ;;
-    --sort)
-      word="age tokens bytes"
-      [[ $verb == session* ]] && word="used name tokens"
-      mapfile -t COMPREPLY < <(compgen -W "$word" -- "$current")
-      return
-      ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "llama" -- "$current"); return ;;
-    --dtype)
-      mapfile -t COMPREPLY < <(
-        compgen -W "f32 f16 bf16 f8_e4m3 f8_e5m2 i8 q8_0 q4_0" -- "$current")
-      return
-      ;;
-    --store | -s) mapfile -t COMPREPLY < <(compgen -W "$(_esker_stores)" -- "$current"); return ;;
-  esac
-
-  case "$verb" in
-    ls) own="--sort" ;;
-    match) own="$prompt" ;;
-    log) own="--follow --since" ;;
-    "session ls") own="--sort" ;;
-    "session rm") own="--expired $change" ;;
-    "session keep") own="--keep-max --off" ;;
-    import)
-      own="--format --model --model-file --assume-model --namespace"
-      own+=" --session --set --ttl --priority"
-      ;;
-    export) own="--format --like $prompt --session --output --force" ;;
-    create)
-      own="--layers --kv-heads --head-dim --dtype --like --block-tokens --model --model-file"
-      own+=" --capacity --group --seats --segment-size"
-      ;;
-    rm | destroy) own="$change" ;;
-    evict) own="--to --older-than $change" ;;
-    trim) own="--keep-free $change" ;;
-    "") own="--version" ;;
-  esac
-
-  if [[ $current == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$own $common" -- "$current")
-  elif [[ -z $verb || $verb == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$current")
-  elif [[ $verb == session || $verb == "help session" ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$session_verbs" -- "$current")
+  if [[ -n $files ]]; then
+    compopt -o filenames 2>/dev/null  # quotes what has to be, and marks directories
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    COMPREPLY+=("${found[@]}")
   else
-    mapfile -t COMPREPLY < <(compgen -W "$(_esker_stores)" -- "$current"; compgen -f -- "$current")
+    for line in "${found[@]}"; do
+      COMPREPLY+=("$(printf %q "$line")")
+    done
   fi
 }
 

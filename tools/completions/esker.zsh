@@ -1,111 +1,21 @@
 #compdef esker
-# zsh completion for esker(1)
-
-_esker_stores() {
-  local home=${ESKER_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/esker}
-  local -a stores
-  stores=($home/*/esker(N.:h:t))
-  _alternative "stores:store:($stores)" 'paths:path:_files -/'
-}
+# zsh completion for esker(1): the program says itself what fits, so that it always knows.
 
 _esker() {
-  local -a verbs session_verbs common change prompt own
-  verbs=(
-    'info:show what a store is made for'
-    'ls:list stores, or the paths in one'
-    'match:tell how many leading tokens are stored'
-    'stat:show what a store holds, and its counters'
-    'ps:show which processes have a store open'
-    'log:show what happened'
-    'verify:check every byte'
-    'reap:clean up after dead processes'
-    'session:look after sessions'
-    "import:store an engine's file"
-    'export:write a prefix as a file'
-    'create:make a store'
-    'rm:forget paths'
-    'evict:free what was not used for longest'
-    'trim:return disk space'
-    'destroy:delete a store'
-    'help:show the help of a command'
-  )
-  session_verbs=(
-    'ls:list the sessions'
-    'show:show all that is known of one'
-    'rm:forget sessions'
-    'fork:start a new one where another is'
-    'rename:give one another name'
-    'keep:never evict its blocks'
-  )
-  common=(
-    '(-s --store)'{-s,--store}'[the store]:store:_esker_stores'
-    '--json[answer with one JSON document]'
-    '(-q --quiet)'{-q,--quiet}'[no remarks, no progress]'
-    '--bytes[print sizes as plain bytes]'
-    '--color[when to colour]:when:(auto always never)'
-    '(-h --help)'{-h,--help}'[show the help]'
-  )
-  change=(
-    '(-n --dry-run)'{-n,--dry-run}'[change nothing]'
-    '(-y --yes)'{-y,--yes}'[do not ask]'
-  )
-  prompt=(
-    '--ids[token ids]:file:_files'
-    '--first[only the first tokens]:count:'
-    '--namespace[root of the path]:name:'
-  )
-  if ((CURRENT == 2)) || [[ $words[2] == help ]]; then
-    _describe command verbs
-    [[ $words[2] == -* ]] && _arguments $common '--version[show the versions]'
-    return
-  fi
-  if [[ $words[2] == session ]]; then
-    if ((CURRENT == 3)); then
-      _describe command session_verbs
-      return
+  local -a lines found
+  local line word files=0
+  lines=("${(@f)$(${(Q)words[1]} __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  for line in $lines; do
+    if [[ $line == :files ]]; then
+      files=1
+    else
+      word=${line%%$'\t'*}
+      found+=("${word//:/\\:}:${line#*$'\t'}")
     fi
-    case $words[3] in
-      ls) own=('--sort[what comes first]:order:(used name tokens)') ;;
-      rm) own=('--expired[all whose time to live is over]' $change) ;;
-      keep) own=('--keep-max[most that all kept sessions hold]:size:' '--off[no longer]') ;;
-    esac
-    shift 2 words
-    ((CURRENT -= 2))
-    _arguments $own $common '1:store:_esker_stores' '*:session:'
-    return
-  fi
-  case $words[2] in
-    ls) own=('--sort[what comes first]:order:(age tokens bytes)') ;;
-    match) own=($prompt) ;;
-    log) own=('(-f --follow)'{-f,--follow}'[go on]' '--since[after this event]:sequence:') ;;
-    import)
-      own=('--format[kind of file]:format:(llama)' '*--model[a fact]:key=value:'
-        '--model-file[the model]:file:_files' '--assume-model[take it for granted]'
-        '--namespace[root of the path]:name:' '--session[keep it as this session]:name:'
-        '*--set[a note on the session]:key=value:' '--ttl[how long the session lives]:time:'
-        '--priority[which kept ones come first]:number:' '2:file:_files')
-      ;;
-    export)
-      own=('--format[kind of file]:format:(llama)' '--like[a file of the server]:file:_files'
-        $prompt '--session[what is reusable of it]:name:'
-        '(-o --output)'{-o,--output}'[file to write]:file:_files'
-        '(-f --force)'{-f,--force}'[replace it]')
-      ;;
-    create)
-      own=('--layers[layers]:count:' '--kv-heads[KV heads]:count:' '--head-dim[elements]:count:'
-        '--dtype[type]:type:(f32 f16 bf16 f8_e4m3 f8_e5m2 i8 q8_0 q4_0)'
-        '--like[take the geometry from]:file:_files' '--block-tokens[tokens per block]:count:'
-        '*--model[a fact]:key=value:' '--model-file[the model]:file:_files'
-        '--capacity[cap of all files]:size:' '--group[for the group too]'
-        '--seats[handles at a time]:count:' '--segment-size[size of a segment]:size:')
-      ;;
-    rm | destroy) own=($change) ;;
-    evict) own=('--to[keep at most]:size:' '--older-than[last used before]:time:' $change) ;;
-    trim) own=('--keep-free[until so much is free]:size:' $change) ;;
-  esac
-  shift words
-  ((CURRENT--))
-  _arguments $own $common '1:store:_esker_stores' '*:operand:'
+  done
+  ((${#found})) && _describe -t values 'what fits' found
+  ((files)) && _files
+  return 0
 }
 
 _esker "$@"

@@ -1,8 +1,8 @@
 // Invariants
 // 1. Bytes arrive in order and whole, or `write` fails and says why.
 // 2. Under the final name there is nothing, what was there before, or the whole file on disk.
-// 3. A reader that went away is an error (EPIPE), never a signal, for sockets; for pipes the
-//    signal is held back by whoever owns the process.
+// 3. A reader that went away is an error (EPIPE) and never a signal, whatever the process does with
+//    SIGPIPE: a signal that was waiting before stays, and ours is taken away.
 #include "archive/byte_sink.hpp"
 
 #include <fcntl.h>

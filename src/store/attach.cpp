@@ -175,7 +175,10 @@ Result<std::shared_ptr<Core>> attach_seated(Directory directory, Superblock supe
     if (auto sized = lock->file().allocate(lock_bytes::file_bytes); !sized)
       return failure_of(sized);
   }
-  return attach_under(*lock, {std::move(directory), std::move(superblock)}, options);
+  // Read again: until INIT was ours, a resize could change the number of segments.
+  auto current = read_superblock(directory);
+  if (!current) return failure_of(current);
+  return attach_under(*lock, {std::move(directory), std::move(*current)}, options);
 }
 
 }  // namespace

@@ -141,6 +141,20 @@ class Resizing {
                                 std::to_string(least) + " bytes) would do");
   }
 
+  /// What cannot be read just now would count as empty, and go.
+  Result<void> all_is_known(Core& core) const {
+    for (std::uint32_t index = 0; index < core.segments.count(); ++index) {
+      if (core.segments.rows(index * old_.segment_blocks, 0) != nullptr) continue;
+      return fail(Errc::io, directory_.path() + "/segments/" + segment_name(index) +
+                                ": it cannot be used, so what it holds is not known; see "
+                                "`esker verify`, or leave the capacity as it is");
+    }
+    if (mark_kept(core)) return {};
+    return fail(Errc::io, directory_.path() +
+                              "/sessions: not all of them can be read just now, so what they keep "
+                              "is not known; try again");
+  }
+
   Result<void> shrink(const Superblock& plan, Resized& done) {
     Options options;
     options.counts_as_use = false;
@@ -152,7 +166,7 @@ class Resizing {
     const std::uint32_t segments = (*core)->segments.count();
     if (segments <= plan.max_segments) return {};
     static_cast<void>(reap_dead(**core));
-    mark_kept(**core);
+    if (auto whole = all_is_known(**core); !whole) return whole;
     const Evacuation evacuation = plan_evacuation(**core, plan.max_segments);
     if (evacuation.kept_blocks > evacuation.room_blocks) {
       const auto needed =

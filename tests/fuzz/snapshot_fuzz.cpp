@@ -67,9 +67,9 @@ ArchiveNode node_of(std::uint32_t parent, std::uint32_t first, std::uint32_t tok
   node.parent = parent;
   node.first_token = first;
   node.tokens = tokens;
+  node.label.resize(4 * std::size_t{tokens});
   for (std::uint32_t i = 0; i < tokens; ++i, ++id) {
-    const auto bytes = std::as_bytes(std::span(&id, 1));
-    node.label.insert(node.label.end(), bytes.begin(), bytes.end());
+    std::memcpy(node.label.data() + 4 * std::size_t{i}, &id, sizeof id);
   }
   return node;
 }

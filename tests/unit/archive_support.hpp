@@ -16,6 +16,7 @@
 #include "archive/writer.hpp"
 #include "base/hash.hpp"
 #include "catch.hpp"
+#include "support/stores.hpp"
 
 namespace esker::test {
 
@@ -74,7 +75,7 @@ class SampleBuilder {
  public:
   explicit SampleBuilder(const Geometry& geometry, std::uint32_t namespaces = 1) {
     sample_.head.geometry = geometry;
-    REQUIRE(sample_.head.model.set("model", "test"));
+    need(sample_.head.model.set("model", "test"));
     sample_.head.id.fill(7);
     sample_.head.salt.fill(9);
     sample_.head.created_unix_ns = 1'700'000'000'000'000'000;
@@ -211,22 +212,12 @@ inline RowReader rows_of(const Sample& sample, const ArchiveSpan& span) {
 }
 
 inline WriterTotals write_sample(const Sample& sample, ByteSink& sink, WriterOptions options) {
-  auto writer = ArchiveWriter::start(sink, sample.head, sample.namespaces, options);
-  INFO((writer ? "" : writer.error().message));
-  REQUIRE(writer);
-  for (const ArchiveSpan& span : sample.spans) {
-    auto done = writer->span(span, rows_of(sample, span));
-    INFO((done ? "" : done.error().message));
-    REQUIRE(done);
-  }
+  auto writer = need(ArchiveWriter::start(sink, sample.head, sample.namespaces, options));
+  for (const ArchiveSpan& span : sample.spans) need(writer.span(span, rows_of(sample, span)));
   for (const SessionWithStates& one : sample.sessions) {
-    auto done = writer->session(one.session, one.states);
-    INFO((done ? "" : done.error().message));
-    REQUIRE(done);
+    need(writer.session(one.session, one.states));
   }
-  auto totals = writer->finish();
-  REQUIRE(totals);
-  return *totals;
+  return need(writer.finish());
 }
 
 inline std::vector<std::byte> bytes_of(const Sample& sample,

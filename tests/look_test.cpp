@@ -41,7 +41,7 @@ std::vector<BlockInfo> random_trie(std::uint32_t count, std::uint32_t reach) {
   std::mt19937 random(count);
   std::vector<BlockInfo> blocks;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t back = 1 + random() % reach;
+    const auto back = static_cast<std::uint32_t>(1 + random() % reach);
     blocks.push_back(block_after(i < back ? BlockInfo::none : i - back, 16 * i));
   }
   count_children(blocks);
@@ -188,7 +188,7 @@ TEST_CASE("a hundred thousand equal paths are joined, and none is lost", "[look]
     if (piece.row != 1) continue;
     paths += piece.paths;
     bytes += piece.bytes;
-    CHECK(piece.width >= (paths == 100'000 ? 0.4 : 2));  // the last one is what was left
+    CHECK(piece.width >= (paths == 100'000 ? 0.4 : 2.0));  // the last one is what was left
   }
   CHECK(paths == 100'000);
   CHECK(bytes == 100'000 * block_bytes);

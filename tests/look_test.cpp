@@ -188,7 +188,7 @@ TEST_CASE("a hundred thousand equal paths are joined, and none is lost", "[look]
     if (piece.row != 1) continue;
     paths += piece.paths;
     bytes += piece.bytes;
-    CHECK(piece.width >= (paths == 100'000 ? 0.4 : 2));  // the last one is what was left
+    CHECK(piece.width >= (paths == 100'000 ? 0.4 : 2.0));  // the last one is what was left
   }
   CHECK(paths == 100'000);
   CHECK(bytes == 100'000 * block_bytes);

@@ -209,6 +209,19 @@ TEST_CASE("a share for cold blocks is taken from the segments", "[store]") {
   CHECK(need(Store::resize(path, {})).old_cold_bytes == 4 * mib);
 }
 
+TEST_CASE("a capacity beyond the file system is refused, and the store opens as before",
+          "[store]") {
+  const TempDir dir;
+  const std::string path = dir / "s";
+  fill(path, 2 * mib, 4);
+  const Result<Resized> refused = Store::resize(path, to(std::uint64_t{1} << 56));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::invalid);
+  CHECK_THAT(refused.error().message, contains("the size of its file system"));
+  CHECK(capacity_of(path) == 2 * mib);
+  check_all(path, 4);
+}
+
 TEST_CASE("a store that is open is not resized, and the answer names who has it", "[store]") {
   const TempDir dir;
   const std::string path = dir / "s";

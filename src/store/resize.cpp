@@ -87,6 +87,7 @@ class Resizing {
   Result<Resized> run(std::uint64_t capacity, std::uint64_t cold) {
     auto plan = plan_resize(old_, capacity, cold, directory_.path());
     if (!plan) return failure_of(plan);
+    if (auto ok = check_disk(*plan); !ok) return failure_of(ok);
     if (auto ok = check_sessions(*plan); !ok) return failure_of(ok);
     if (auto ok = check_control(*plan); !ok) return failure_of(ok);
     Resized done;
@@ -118,6 +119,16 @@ class Resizing {
     return too_small(
         plan, "its sessions take " + size_text(*used) + ", and a 64th of the capacity is for them",
         *used * 64);
+  }
+
+  /// What no disk can hold would only make a control file that takes for ever to build.
+  Result<void> check_disk(const Superblock& plan) const {
+    if (plan.capacity_bytes <= old_.capacity_bytes) return {};
+    auto space = space_of(directory_.fd(), directory_.path());
+    if (!space) return failure_of(space);
+    if (plan.capacity_bytes <= space->total_bytes) return {};
+    return fail_field(Errc::invalid, directory_.path(), "capacity", size_text(plan.capacity_bytes),
+                      "at most " + size_text(space->total_bytes) + ", the size of its file system");
   }
 
   /// The next opener builds a control file of the new shape, beside the old one.

@@ -128,8 +128,11 @@ bool ColdIndex::find_directory(const Core& core) {
   if (directory_) return true;
   unread_.reset();
   auto found = open_cold(core.directory);
-  if (!found) unread_ = std::move(found).error();
-  if (!found || !*found) return false;
+  if (!found) {
+    unread_ = std::move(found).error();
+    return false;
+  }
+  if (!*found) return false;
   directory_ = std::make_shared<const Directory>(std::move(**found));
   certain_ = false;
   return true;

@@ -188,10 +188,10 @@ TEST_CASE("a capacity without room for one segment is refused, and the named one
   ResizeOptions cold;
   cold.cold_bytes = UINT64_MAX;
   CHECK_FALSE(Store::resize(path, cold));
-  // There is no room for the control file of a store as large as that.
+  // No file system is as large as that.
   const Result<Resized> vast = Store::resize(path, to(UINT64_MAX / 2));
   REQUIRE_FALSE(vast);
-  CHECK_THAT(vast.error().message, contains("control"));
+  CHECK_THAT(vast.error().message, contains("the size of its file system"));
   CHECK(capacity_of(path) == 8 * mib);
 }
 

@@ -43,6 +43,14 @@ class ColdTest(CliCase):
         text = self.esker("thaw", "chat", "--ids", "-", stdin=json.dumps(self.ids).encode()).out
         self.assertIn(f"{SLOT_TOKENS} of {SLOT_TOKENS} tokens are stored, 0 before", text)
 
+    def test_an_export_says_that_frozen_blocks_are_left_out(self):
+        self.filled("chat", "--cold", "4M")
+        output = self.dir / "a.esnap"
+        self.assertNotIn("thaw", self.esker("export", "chat", "-o", output).err)
+        self.esker("freeze", "chat", "--older-than", "0s")
+        self.assertIn("9 blocks in cold files: what is only there is left out",
+                      self.esker("export", "chat", "-o", output, "-f").err)
+
     def test_most_limits_a_freeze(self):
         self.filled("chat", "--cold", "4M")
         frozen = self.document("freeze", "chat", "--older-than", "0s", "--most", "48K")

@@ -132,12 +132,14 @@ class TopTest(CliCase):
                                     "--json"], env=self.env, stdout=subprocess.PIPE)
         self.attached.append(process)
         process.stdout.readline()
-        self.assertEqual(self.matched(self.ids), SLOT_TOKENS)
-        self.esker("export", "chat", "--ids", "-", "--like", SLOT, "-o", self.dir / "out.slot",
+        out = self.dir / "keys.npy"
+        self.esker("cat", "chat", "--ids", "-", "--layer", 0, "--plane", "key", "-o", out,
                    stdin=json.dumps(self.ids).encode())
         seen = {}
-        while not all(seen.get(name) for name in ("lookups_per_s", "copied_bytes_per_s",
-                                                  "lookup_tokens")):
+        wanted = ("lookups_per_s", "copied_bytes_per_s", "lookup_tokens")
+        end = time.monotonic() + HANG_S
+        while not all(seen.get(name) for name in wanted):
+            self.assertLess(time.monotonic(), end, seen)
             answer = json.loads(process.stdout.readline())
             self.assertEqual(answer["schema"], "esker.top/1")
             (store,) = answer["stores"]
@@ -145,8 +147,9 @@ class TopTest(CliCase):
             self.assertEqual(store["evicted_blocks_per_s"], 0)
             seen.update({name: value for name, value in store.items() if value})
         self.assertEqual(seen["blocks_ready"], 9)
+        self.assertGreaterEqual(seen["lookup_tokens"], SLOT_TOKENS)
         while json.loads(process.stdout.readline())["stores"][0]["lookups_per_s"] != 0:
-            pass  # nothing happens any more
+            self.assertLess(time.monotonic(), end)  # nothing happens any more
 
     def test_without_a_terminal_views_are_printed_plainly(self):
         self.filled()

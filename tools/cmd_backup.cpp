@@ -84,6 +84,7 @@ Outcome back_up(const StorePlace& place, const SnapshotTarget& target, const Cod
   const auto names = living_sessions(place, *store, outcome.damaged, out);
   if (!names) return {{}, names.error(), false};
   if (names->empty()) return outcome;
+  warn_of_cold(place.label, *store, out);
   ExportOptions options;
   options.sessions = *names;
   options.compression = codec.compression;

@@ -72,6 +72,7 @@ int export_as_snapshot(const ExportArgs& args, Output& out) {
   if (!store) return out.fail(place.label, store.error());
   auto options = options_for(args, *store, out);
   if (!options) return out.fail(place.label, options.error());
+  warn_of_cold(place.label, *store, out);
   SnapshotTarget target{place.label, args.output, args.force, false, "exported", "exporting"};
   // A store that holds nothing still has a geometry and a model to move.
   target.may_be_empty =

@@ -116,4 +116,12 @@ int write_and_tell(const SnapshotTarget& target, const WriteSnapshot& write, Obj
   return code(is_nothing(target, written->report) ? Exit::no : exit_of(written->report));
 }
 
+void warn_of_cold(std::string_view label, const Store& store, Output& out) {
+  const std::uint64_t cold = store.stats().cold_blocks;
+  if (cold == 0) return;
+  out.note(label, fmt::format("{} in cold files: what is only there is left out; bring it back "
+                              "with `esker thaw` before",
+                              format_items(cold, "block")));
+}
+
 }  // namespace esker::cli

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <esker/snapshot.hpp>
+#include <esker/store.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "output.hpp"
 
@@ -47,5 +49,8 @@ int fail_to_write(const SnapshotTarget& target, const Error& error, Output& out)
 
 /// What was damaged and left out is the answer "no".
 [[nodiscard]] Exit exit_of(const ExportReport& report) noexcept;
+
+/// Says so when a store has frozen blocks, which no snapshot of it holds.
+void warn_of_cold(std::string_view label, const Store& store, Output& out);
 
 }  // namespace esker::cli

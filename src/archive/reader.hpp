@@ -32,6 +32,7 @@ struct ArchiveEnd {
 struct SessionWithStates {
   ArchiveSession session;
   std::vector<ArchiveState> states;
+  std::uint64_t end = 0;  ///< where its last frame ends; 0 when read front to back
 };
 using ArchivePart = std::variant<ArchiveSpan, SessionWithStates, ArchiveEnd>;
 

@@ -290,7 +290,7 @@ Result<SessionWithStates> ArchiveReader::session_at(std::uint64_t offset) const 
     if (!payload) return failure_of(payload);
     auto decoded = decode_session(*payload, state_->namespaces.size(), places.where(*frame));
     if (!decoded) return failure_of(decoded);
-    SessionWithStates out{std::move(decoded->session), {}};
+    SessionWithStates out{std::move(decoded->session), {}, 0};
     std::set<std::string, std::less<>> labels;
     for (std::uint32_t i = 0; i < decoded->states; ++i) {
       const std::uint64_t before = frame->sequence;
@@ -308,6 +308,7 @@ Result<SessionWithStates> ArchiveReader::session_at(std::uint64_t offset) const 
       if (!labels.insert(state->label).second) return bad(where, "label", i, "another");
       out.states.push_back(std::move(*state));
     }
+    out.end = frame_end(offset, *frame);
     return out;
   });
 }

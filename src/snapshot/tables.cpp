@@ -28,9 +28,16 @@ Result<SnapshotTables> SnapshotTables::load(const ArchiveReader& reader) {
       if (node.has_rows) row += node.tokens;
     }
   }
+  std::uint64_t end = 0;
   for (const std::uint64_t offset : tables.index_.sessions) {
+    // One within another would let a small file hold many times its size.
+    if (offset < end) {
+      return fail_field(Errc::corrupt, reader.label(), "offset of a session in the index",
+                        std::to_string(offset), "at least " + std::to_string(end));
+    }
     auto found = reader.session_at(offset);
     if (!found) return failure_of(found);
+    end = found->end;
     const std::size_t number = tables.sessions_.size();
     if (!tables.session_by_name_.try_emplace(found->session.name, number).second) {
       return fail_field(Errc::corrupt, reader.label(), "session", "\"" + found->session.name + "\"",

@@ -155,7 +155,7 @@ Result<std::shared_ptr<Core>> attach_inspecting(Directory directory, Superblock 
   return core;
 }
 
-Result<std::shared_ptr<Core>> attach_seated(Directory directory, Superblock superblock,
+Result<std::shared_ptr<Core>> attach_seated(Directory directory, const Superblock& superblock,
                                             const Options& options) {
   auto lock = LockFile::open(directory, superblock.sharing, true);
   if (!lock) return failure_of(lock);
@@ -175,7 +175,10 @@ Result<std::shared_ptr<Core>> attach_seated(Directory directory, Superblock supe
     if (auto sized = lock->file().allocate(lock_bytes::file_bytes); !sized)
       return failure_of(sized);
   }
-  return attach_under(*lock, {std::move(directory), std::move(superblock)}, options);
+  // Read again: until INIT was ours, a resize could change the number of segments.
+  auto current = read_superblock(directory);
+  if (!current) return failure_of(current);
+  return attach_under(*lock, {std::move(directory), std::move(*current)}, options);
 }
 
 }  // namespace
@@ -254,7 +257,7 @@ Result<std::shared_ptr<Core>> attach(const std::string& path, const Options& opt
   if (!options.allow_unsafe_file_system) {
     if (auto ok = check_file_system(directory->fd(), path); !ok) return failure_of(ok);
   }
-  return attach_seated(std::move(*directory), std::move(*superblock), options);
+  return attach_seated(std::move(*directory), *superblock, options);
 }
 
 }  // namespace esker::detail

@@ -66,8 +66,7 @@ bool may_go(const Directory& store) {
 bool remove_one(const Directory& home, const HomeStore& store, bool dry_run) {
   if (!unused(store.last_opened_unix_ns)) return false;
   auto removed = destroy_below(home, store.name, may_go, dry_run);
-  // Files that are not Esker's keep the directory, and nothing else of the store.
-  return removed ? *removed : removed.error().code == Errc::invalid;
+  return removed && *removed;
 }
 
 std::uint64_t sum(const std::vector<HomeStore>& stores) {

@@ -198,9 +198,16 @@ Result<HeldCold> hold_cold(Core& core, bool dry_run) {
     auto lock = lock_cold(core.directory, core.superblock.sharing, cold_deadline_ms);
     if (!lock) return failure_of(lock);
     held.lock.emplace(std::move(*lock));
+    // Of a freezer that was killed: its temporary may hold the very rows.
+    if (auto directory = open_cold(core.directory); directory && *directory) {
+      sweep_unfinished_cold(**directory);
+    }
   }
-  if (possible) core.cold->index.look_again();
-  held.view = possible ? core.cold->index.view(core) : std::make_shared<const ColdView>();
+  held.view = std::make_shared<const ColdView>();
+  if (!possible) return held;
+  auto view = core.cold->index.whole_view(core);
+  if (!view) return failure_of(view);
+  held.view = std::move(*view);
   return held;
 }
 

@@ -126,8 +126,13 @@ void ColdIndex::look_again() noexcept {
 
 bool ColdIndex::find_directory(const Core& core) {
   if (directory_) return true;
+  unread_.reset();
   auto found = open_cold(core.directory);
-  if (!found || !*found) return false;
+  if (!found) {
+    unread_ = std::move(found).error();
+    return false;
+  }
+  if (!*found) return false;
   directory_ = std::make_shared<const Directory>(std::move(**found));
   certain_ = false;
   return true;
@@ -149,6 +154,7 @@ void ColdIndex::refresh(const Core& core) {
   auto listed = list_cold(*directory_);
   if (!listed) {
     certain_ = false;
+    unread_ = std::move(listed).error();
     return;
   }
   auto next = std::make_shared<ColdView>();
@@ -168,6 +174,7 @@ void ColdIndex::refresh(const Core& core) {
       files.emplace(entry.name, std::move(*loaded));
     } else if (passing(loaded.error())) {
       certain_ = false;
+      if (loaded.error().code != Errc::missing) unread_ = std::move(loaded).error();
     } else {
       const bool foreign = loaded.error().code == Errc::incompatible;
       if (!foreign) core.event(EventKind::cold_damaged, 0, 0, entry.name);
@@ -187,8 +194,22 @@ void ColdIndex::refresh(const Core& core) {
 
 std::shared_ptr<const ColdView> ColdIndex::view(const Core& core) {
   const std::lock_guard guard(mutex_);
-  if (find_directory(core) && changed()) refresh(core);
+  look(core);
   return view_;
+}
+
+Result<std::shared_ptr<const ColdView>> ColdIndex::whole_view(const Core& core) {
+  const std::lock_guard guard(mutex_);
+  certain_ = false;
+  look(core);
+  if (unread_) return tl::make_unexpected(*unread_);
+  return view_;
+}
+
+void ColdIndex::look(const Core& core) {
+  if (!find_directory(core) || !changed()) return;
+  unread_.reset();
+  refresh(core);
 }
 
 ColdPath find_cold_path(const Core& core, const ColdView& view, Tokens tokens,

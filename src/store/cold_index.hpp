@@ -40,12 +40,16 @@ class ColdIndex {
  public:
   /// As it is now. Empty, without a word, where there is no `cold/` or it cannot be read.
   [[nodiscard]] std::shared_ptr<const ColdView> view(const Core& core);
+  /// All of it, for who has to see every file: an error where something could not be read just now,
+  /// which says nothing of the file. Damaged ones are in the view.
+  [[nodiscard]] Result<std::shared_ptr<const ColdView>> whole_view(const Core& core);
   /// The directory, once it was seen.
   [[nodiscard]] std::shared_ptr<const Directory> directory();
   /// Somebody found out that the files have changed.
   void look_again() noexcept;
 
  private:
+  void look(const Core& core);
   [[nodiscard]] bool find_directory(const Core& core);
   [[nodiscard]] bool changed() noexcept;
   void refresh(const Core& core);
@@ -56,7 +60,8 @@ class ColdIndex {
   std::map<std::string, std::uint64_t, std::less<>> unusable_;  ///< name → bytes, 0: of others
   std::shared_ptr<const ColdView> view_ = std::make_shared<ColdView>();
   std::uint64_t listed_mtime_ns_ = 0;
-  bool certain_ = false;  ///< a change since would show in the directory's time
+  std::optional<Error> unread_;  ///< why the last look did not see all there is
+  bool certain_ = false;         ///< a change since would show in the directory's time
 };
 
 /// Cold blocks that continue a prompt where the segments end.

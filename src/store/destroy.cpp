@@ -141,9 +141,10 @@ Result<bool> destroy_below(const Directory& home, const std::string& name,
   if (!status) return tl::make_unexpected(std::move(status).error());
   if (status->st_nlink == 0 || !still(*directory)) return false;
   if (dry_run) return true;
-  if (auto done = remove_files(*directory); !done) return tl::make_unexpected(done.error());
-  if (unlinkat(home.fd(), name.c_str(), AT_REMOVEDIR) == 0) return true;
-  if (auto left = foreign_file(*directory); !left) return tl::make_unexpected(left.error());
+  // Files that are not Esker's keep the directory, and nothing else of the store.
+  auto done = remove_files(*directory);
+  if (!done && done.error().code != Errc::invalid) return tl::make_unexpected(done.error());
+  unlinkat(home.fd(), name.c_str(), AT_REMOVEDIR);
   return true;
 }
 

@@ -321,12 +321,17 @@ class Freezer {
   Result<void> freeze_batch(std::span<const Choice> batch) {
     // Whoever waits for COLD, perhaps to remove something, gets it between two batches.
     if (++batches_ > 1) nanosleep(&between_batches, nullptr);
-    auto cold =
+    auto made =
         Directory::create_below(core_.directory, file_names::cold, core_.superblock.sharing);
-    if (!cold) return failure_of(cold);
+    if (!made) return failure_of(made);
+    // As every reader opens it: what a symbolic link leads to would never be found again.
+    auto opened = open_cold(core_.directory);
+    if (!opened) return failure_of(opened);
+    if (!*opened) return {};
+    const Directory& cold = **opened;
     auto lock = lock_cold(core_.directory, core_.superblock.sharing, wait_ms_);
     if (!lock) return failure_of(lock);
-    sweep_unfinished_cold(*cold);
+    sweep_unfinished_cold(cold);
     const auto view = core_.cold->index.view(core_);
     Speller speller(core_, chosen_.scanned, *view);
     speller.spell(batch);
@@ -337,14 +342,14 @@ class Freezer {
       const Spelled* spelled = speller.find(choice.entry);
       if (spelled == nullptr) continue;
       if (const ColdPlace* copy = known_copy(*spelled)) {
-        touch_cold(*cold, copy->file->name());
+        touch_cold(cold, copy->file->name());
         copies.emplace(choice.entry, copy->file->name());
       } else {
         unknown.push_back(choice);
       }
     }
     if (!unknown.empty()) {
-      auto written = write_batch(*cold, *view, speller, unknown, copies);
+      auto written = write_batch(cold, *view, speller, unknown, copies);
       if (!written) return failure_of(written);
       fresh = std::move(*written);
     }

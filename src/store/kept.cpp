@@ -69,7 +69,7 @@ std::uint32_t kept_tokens(const Core& core, const PrefixBody& path) noexcept {
   return tokens;
 }
 
-void mark_kept(Core& core) {
+bool mark_kept(Core& core) {
   auto [records, complete] = readable_sessions(core, true);
   const std::uint64_t now = unix_ns();
   std::erase_if(records,
@@ -102,6 +102,7 @@ void mark_kept(Core& core) {
       core.control.touch(block).fetch_and(~TouchWord::kept_bit, std::memory_order_relaxed);
     }
   }
+  return complete;
 }
 
 }  // namespace esker::detail

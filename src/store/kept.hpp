@@ -28,7 +28,8 @@ void keep_path(Core& core, const PrefixBody& path, std::uint64_t max_bytes) noex
 [[nodiscard]] std::uint32_t kept_tokens(const Core& core, const PrefixBody& path) noexcept;
 
 /// Marks exactly what the session files say is kept, the highest priority first, and nothing else.
-/// What cannot be read is not kept. The caller holds the SESSIONS lock, or nobody else is there.
-void mark_kept(Core& core);
+/// What cannot be read is not kept, and the answer is false. The caller holds the SESSIONS lock, or
+/// nobody else is there.
+bool mark_kept(Core& core);
 
 }  // namespace esker::detail

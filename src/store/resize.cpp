@@ -87,6 +87,7 @@ class Resizing {
   Result<Resized> run(std::uint64_t capacity, std::uint64_t cold) {
     auto plan = plan_resize(old_, capacity, cold, directory_.path());
     if (!plan) return failure_of(plan);
+    if (auto ok = check_disk(*plan); !ok) return failure_of(ok);
     if (auto ok = check_sessions(*plan); !ok) return failure_of(ok);
     if (auto ok = check_control(*plan); !ok) return failure_of(ok);
     Resized done;
@@ -120,6 +121,16 @@ class Resizing {
         *used * 64);
   }
 
+  /// What no disk can hold would only make a control file that takes for ever to build.
+  Result<void> check_disk(const Superblock& plan) const {
+    if (plan.capacity_bytes <= old_.capacity_bytes) return {};
+    auto space = space_of(directory_.fd(), directory_.path());
+    if (!space) return failure_of(space);
+    if (plan.capacity_bytes <= space->total_bytes) return {};
+    return fail_field(Errc::invalid, directory_.path(), "capacity", size_text(plan.capacity_bytes),
+                      "at most " + size_text(space->total_bytes) + ", the size of its file system");
+  }
+
   /// The next opener builds a control file of the new shape, beside the old one.
   Result<void> check_control(const Superblock& plan) const {
     if (plan.max_segments <= old_.max_segments) return {};
@@ -141,6 +152,20 @@ class Resizing {
                                 std::to_string(least) + " bytes) would do");
   }
 
+  /// What cannot be read just now would count as empty, and go.
+  Result<void> all_is_known(Core& core) const {
+    for (std::uint32_t index = 0; index < core.segments.count(); ++index) {
+      if (core.segments.rows(index * old_.segment_blocks, 0) != nullptr) continue;
+      return fail(Errc::io, directory_.path() + "/segments/" + segment_name(index) +
+                                ": it cannot be used, so what it holds is not known; see "
+                                "`esker verify`, or leave the capacity as it is");
+    }
+    if (mark_kept(core)) return {};
+    return fail(Errc::io, directory_.path() +
+                              "/sessions: not all of them can be read just now, so what they keep "
+                              "is not known; try again");
+  }
+
   Result<void> shrink(const Superblock& plan, Resized& done) {
     Options options;
     options.counts_as_use = false;
@@ -152,7 +177,7 @@ class Resizing {
     const std::uint32_t segments = (*core)->segments.count();
     if (segments <= plan.max_segments) return {};
     static_cast<void>(reap_dead(**core));
-    mark_kept(**core);
+    if (auto whole = all_is_known(**core); !whole) return whole;
     const Evacuation evacuation = plan_evacuation(**core, plan.max_segments);
     if (evacuation.kept_blocks > evacuation.room_blocks) {
       const auto needed =

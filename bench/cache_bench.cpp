@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "need.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,15 +41,6 @@ class Scratch {
 
 Scratch memory_dir("/dev/shm");
 Scratch disk_dir(std::getenv("TMPDIR") == nullptr ? "/var/tmp" : std::getenv("TMPDIR"));
-
-template <class T>
-T need(esker::Result<T> result) {
-  if (!result) {
-    std::cerr << result.error().message << "\n";
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 // ---- One token at a time ------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@
 #include "codec/float_bits.hpp"
 #include "format/snapshot_file.hpp"
 #include "llama/seq_reader.hpp"
+#include "need.hpp"
 
 namespace {
 
@@ -54,15 +55,6 @@ struct Coder {
   std::function<void(const Rows&, std::size_t, const Bytes&, Bytes&)> decode;
   bool exact = true;
 };
-
-template <class T>
-T need(esker::Result<T> result) {
-  if (!result) {
-    std::cerr << result.error().message << "\n";
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 void need_true(bool good, const char* what) {
   if (good) return;

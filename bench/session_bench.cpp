@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "need.hpp"
+
 namespace {
 
 using TokenList = std::vector<std::int32_t>;
@@ -19,15 +21,6 @@ using TokenList = std::vector<std::int32_t>;
 constexpr int session_count = 5000;
 constexpr std::uint32_t trunk_tokens = 8000;
 constexpr std::uint32_t turn_tokens = 100;
-
-template <class T>
-T need(esker::Result<T> result) {
-  if (!result) {
-    std::cerr << result.error().message << "\n";
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 /// Appends `count` tokens; every row gets the same bytes, of which only the cost matters here.
 void talk(esker::Session& session, std::uint32_t count) {

@@ -17,18 +17,11 @@
 #include <thread>
 #include <vector>
 
+#include "need.hpp"
+
 namespace {
 
 constexpr std::uint32_t token_count = 4096;
-
-template <class T>
-T need(esker::Result<T> result) {
-  if (!result) {
-    std::cerr << result.error().message << "\n";
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 esker::Geometry geometry() { return need(esker::Geometry::uniform(28, 8, 128, "bf16", 32)); }
 

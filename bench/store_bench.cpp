@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "need.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,13 +41,6 @@ class Scratch {
 };
 
 Scratch scratch;
-
-template <class T>
-T need(esker::Result<T> result) {
-  if (result) return std::move(*result);
-  std::cerr << result.error().message << "\n";
-  std::exit(1);
-}
 
 TokenList prompt(std::uint32_t tokens, std::int32_t first) {
   TokenList list(tokens);

@@ -8,16 +8,6 @@ using namespace esker::test;
 
 namespace {
 
-std::size_t files_with_row(const std::string& store, const TokenList& tokens, std::uint32_t token) {
-  return files_with(store,
-                    Content(tokens).rows(small_geometry(), 1, Plane::key, {token, token + 1}));
-}
-
-std::size_t files_with_label(const std::string& store, const TokenList& tokens,
-                             std::uint32_t from) {
-  return files_with(store, std::as_bytes(std::span(tokens).subspan(from, 8)));
-}
-
 /// Rows stand in the file as they are, so that they can be searched for.
 FreezeOptions raw() {
   FreezeOptions options;

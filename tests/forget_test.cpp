@@ -10,21 +10,6 @@
 using namespace esker;
 using namespace esker::test;
 
-namespace {
-
-/// How many files of the store contain the K row of layer 1 of this token.
-std::size_t files_with_row(const std::string& store, const TokenList& tokens, std::uint32_t token) {
-  return files_with(store,
-                    Content(tokens).rows(small_geometry(), 1, Plane::key, {token, token + 1}));
-}
-
-std::size_t files_with_label(const std::string& store, const TokenList& tokens,
-                             std::uint32_t from) {
-  return files_with(store, std::as_bytes(std::span(tokens).subspan(from, 8)));
-}
-
-}  // namespace
-
 TEST_CASE("removing a path wipes its rows and its tokens from the disk") {
   const TempDir dir(GENERATE(Place::memory, Place::disk));
   const TokenList tokens = prompt(100, 1);

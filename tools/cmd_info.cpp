@@ -17,12 +17,7 @@ void show(const Info& info, Output& out) {
            fmt::format("{} (readable from {} on)", info.write_version, info.read_version));
   out.fact("uuid", format_uuid(info.uuid));
   out.fact("created", format_time(info.created_unix_ns));
-  if (info.model.unnamed()) out.fact("model", model_line(info.model));
-  for (const auto& [key, value] : info.model.entries()) {
-    out.fact("model", fmt::format("{}={}", key, value));
-  }
-  out.fact("geometry", geometry_line(info.geometry));
-  out.fact("one token", out.size(info.geometry.token_bytes()));
+  show_shape(out, info.model, info.geometry);
   out.fact("capacity", out.size(info.capacity_bytes));
   if (info.cold_bytes != 0) out.fact("cold share", out.size(info.cold_bytes));
   out.fact("on disk", fmt::format("{} ({})", out.size(info.disk_bytes),

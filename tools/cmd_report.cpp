@@ -1,10 +1,9 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <span>
 
 #include "args.hpp"
+#include "llama/byte_sink.hpp"
 #include "llama/output_file.hpp"
 #include "report_data.hpp"
 #include "report_page.hpp"
@@ -16,18 +15,10 @@ namespace esker::cli {
 namespace {
 
 Result<void> write_page(llama::OutputFile& file, std::string_view page) {
-  while (!page.empty()) {
-    const ssize_t written = write(file.fd(), page.data(), page.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const int error = written < 0 ? errno : EIO;
-      return tl::make_unexpected(
-          Error{Errc::io, error,
-                fmt::format("{}: cannot write the page: {}", file.name(), std::strerror(error))});
-    }
-    page.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return file.commit();
+  llama::ByteSink sink(file.fd(), file.name());
+  auto done = sink.put(std::as_bytes(std::span(page)));
+  if (done) done = sink.flush();
+  return done ? file.commit() : done;
 }
 
 Result<std::vector<HitSample>> watch(const StorePlace& place, std::uint64_t watch_ms, Output& out) {

@@ -37,6 +37,15 @@ std::string geometry_line(const Geometry& geometry) {
                      format_bytes(geometry.block_bytes()));
 }
 
+void show_shape(Output& out, const ModelId& model, const Geometry& geometry) {
+  if (model.unnamed()) out.fact("model", model_line(model));
+  for (const auto& [key, value] : model.entries()) {
+    out.fact("model", fmt::format("{}={}", key, value));
+  }
+  out.fact("geometry", geometry_line(geometry));
+  out.fact("one token", out.size(geometry.token_bytes()));
+}
+
 Value model_value(const ModelId& model) {
   Object entries;
   for (const auto& [key, value] : model.entries()) entries.emplace_back(key, value);

@@ -16,6 +16,9 @@ namespace esker::cli {
 /// "30 layers x (K 384 B + V 384 B), f16, 32 tokens/block (720.0 KiB)".
 [[nodiscard]] std::string geometry_line(const Geometry& geometry);
 
+/// What something is made for: all of its model id, and its geometry.
+void show_shape(Output& out, const ModelId& model, const Geometry& geometry);
+
 /// {"unnamed": …, "entries": {…}}.
 [[nodiscard]] Value model_value(const ModelId& model);
 [[nodiscard]] Value geometry_value(const Geometry& geometry);

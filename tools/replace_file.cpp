@@ -5,7 +5,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 
+#include "llama/byte_sink.hpp"
 #include "llama/unique_fd.hpp"
 #include "prometheus.hpp"
 
@@ -18,23 +20,15 @@ tl::unexpected<Error> failed(const std::string& path, std::string_view what, int
       Error{Errc::io, error, fmt::format("{}: cannot {}: {}", path, what, std::strerror(error))});
 }
 
-Result<void> write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return failed(path, "write it", written < 0 ? errno : EIO);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<void> replace_file(const std::string& path, std::string_view text) {
   std::string temporary = path + ".XXXXXX";
   const llama::UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
   if (fd.get() < 0) return failed(path, "make a file beside it", errno);
-  auto done = write_all(fd.get(), text, temporary);
+  llama::ByteSink sink(fd.get(), temporary);
+  auto done = sink.put(std::as_bytes(std::span(text)));
+  if (done) done = sink.flush();
   const mode_t mask = umask(0);
   umask(mask);
   if (done && fchmod(fd.get(), 0666 & ~mask) != 0) done = failed(temporary, "set its mode", errno);

@@ -4,10 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 #include <string_view>
 
+#include "input_kind.hpp"
 #include "llama/rotation.hpp"
 #include "llama/seq_reader.hpp"
 #include "path_name.hpp"
@@ -18,7 +17,6 @@ namespace esker::cli {
 
 namespace {
 
-constexpr std::string_view snapshot_magic = "ESKERSNP";
 constexpr std::size_t listed_names = 5;
 /// The geometry of a file has no blocks; any number is right.
 constexpr std::uint32_t any_block_tokens = 32;
@@ -59,23 +57,6 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
-/// Only of a regular file: what is read from a pipe is gone.
-bool is_snapshot(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, snapshot_magic.size()> begin{};
-  file.read(begin.data(), begin.size());
-  return std::string_view(begin.data(), static_cast<std::size_t>(file.gcount())) == snapshot_magic;
-}
-
-bool is_stored(const std::string& operand) {
-  if (!is_name(operand)) return false;
-  const auto stores = stores_in_home();
-  return std::any_of(stores.begin(), stores.end(),
-                     [&](const StorePlace& place) { return place.label == operand; });
-}
-
 template <class Item, class Name>
 std::string listed(std::span<const Item> items, const Name& name) {
   std::string list;
@@ -92,8 +73,8 @@ tl::unexpected<Error> invalid(std::string message) {
 
 Result<SourceKind> kind_of_source(const std::string& operand) {
   if (operand == "-") return SourceKind::llama;
-  if (is_stored(operand) || !is_file(operand)) return SourceKind::store;
-  return is_snapshot(operand) ? SourceKind::snapshot : SourceKind::llama;
+  if (is_store_in_home(operand) || !is_file(operand)) return SourceKind::store;
+  return is_snapshot_file(operand) ? SourceKind::snapshot : SourceKind::llama;
 }
 
 Result<std::unique_ptr<RowsSource>> open_rows(const std::string& operand,

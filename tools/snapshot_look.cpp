@@ -56,12 +56,7 @@ void show_head(const SnapshotInfo& info, Output& out) {
            fmt::format("{} (readable from {} on)", info.write_version, info.read_version));
   out.fact("id", format_uuid(info.id));
   out.fact("created", format_time(info.created_unix_ns));
-  if (info.model.unnamed()) out.fact("model", model_line(info.model));
-  for (const auto& [key, value] : info.model.entries()) {
-    out.fact("model", fmt::format("{}={}", key, value));
-  }
-  out.fact("geometry", geometry_line(info.geometry));
-  out.fact("one token", out.size(info.geometry.token_bytes()));
+  show_shape(out, info.model, info.geometry);
   out.fact("rows",
            info.lossy == Lossy::none ? "exact" : fmt::format("lossy ({})", name(info.lossy)));
 }

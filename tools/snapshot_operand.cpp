@@ -9,23 +9,13 @@
 
 namespace esker::cli {
 
-namespace {
-
-namespace fs = std::filesystem;
-
-bool is_store_in_home(const std::string& operand) {
-  std::error_code ignored;
-  return is_name(operand) && fs::exists(fs::path(place_of(operand).path) / "esker", ignored);
-}
-
-}  // namespace
-
 bool means_snapshot(const std::string& operand) {
   if (operand == "-") return true;
   if (is_store_in_home(operand)) return false;
   std::error_code ignored;
   // A file whose first bytes are damaged still is what its name says.
-  const bool called_so = operand.ends_with(".esnap") && fs::is_regular_file(operand, ignored);
+  const bool called_so =
+      operand.ends_with(".esnap") && std::filesystem::is_regular_file(operand, ignored);
   return called_so || is_snapshot_file(operand);
 }
 

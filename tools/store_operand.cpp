@@ -84,6 +84,10 @@ StorePlace place_of(std::string_view operand) {
   return {text, is_name(operand) ? home_directory() + '/' + text : text};
 }
 
+bool is_store_in_home(std::string_view operand) {
+  return is_name(operand) && holds_store(place_of(operand).path);
+}
+
 std::vector<StorePlace> stores_in_home() {
   std::vector<StorePlace> stores;
   std::error_code error;

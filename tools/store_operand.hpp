@@ -26,6 +26,9 @@ void make_home();
 /// True when the operand is a name: its parent directory is the home, which may have to be made.
 [[nodiscard]] bool is_name(std::string_view operand) noexcept;
 
+/// True for the name of a store that is there.
+[[nodiscard]] bool is_store_in_home(std::string_view operand);
+
 /// The stores in the home, by name. A home that does not exist holds none.
 [[nodiscard]] std::vector<StorePlace> stores_in_home();
 

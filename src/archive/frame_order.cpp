@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "archive/damage.hpp"
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "format/block_header.hpp"
@@ -14,12 +15,6 @@
 namespace esker::detail {
 
 namespace {
-
-Failure bad(std::string_view where, std::string_view field, std::uint64_t found,
-            const std::string& expected) {
-  return fail_field(Errc::corrupt, where, field, std::to_string(found), expected,
-                    "the file is damaged: get it anew, or export it again");
-}
 
 std::string_view kind_name(FrameKind kind) noexcept {
   switch (kind) {
@@ -163,8 +158,7 @@ Result<void> FrameOrder::accept(const FrameHeader& frame, std::uint64_t offset,
                                 std::string_view where) {
   const auto kind = static_cast<FrameKind>(frame.kind);
   if (!allowed(kind)) {
-    return fail_field(Errc::corrupt, where, "kind", kind_name(kind), expected(),
-                      "the file is damaged: get it anew, or export it again");
+    return fail_field(Errc::corrupt, where, "kind", kind_name(kind), expected(), damage_hint);
   }
   switch (kind) {
     case FrameKind::namespaces: {

@@ -14,21 +14,9 @@
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "base/random.hpp"
+#include "index/label.hpp"
 
 namespace esker::detail {
-
-namespace {
-
-std::uint32_t common_tokens(std::span<const std::byte> label, Tokens prompt) noexcept {
-  const std::size_t most = std::min(label.size() / 4, prompt.size());
-  std::uint32_t same = 0;
-  while (same < most && std::memcmp(label.data() + std::size_t{4} * same, &prompt[same], 4) == 0) {
-    ++same;
-  }
-  return same;
-}
-
-}  // namespace
 
 NodeTable::NodeTable(std::uint32_t block_tokens, std::uint32_t namespaces)
     : block_tokens_(block_tokens), seed_(random_u64()), roots_(namespaces, no_node) {}

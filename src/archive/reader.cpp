@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 
+#include "archive/damage.hpp"
 #include "archive/payloads.hpp"
 #include "archive/planes.hpp"
 #include "archive/reader_state.hpp"
@@ -22,8 +23,7 @@ namespace {
 
 Failure damaged(std::string_view where, std::string_view field, std::uint64_t found,
                 std::uint64_t expected) {
-  return fail_field(Errc::corrupt, where, field, hex(found), hex(expected),
-                    "the file is damaged: get it anew, or export it again");
+  return fail_field(Errc::corrupt, where, field, hex(found), hex(expected), damage_hint);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "archive/bytes_in.hpp"
+#include "archive/damage.hpp"
 #include "archive/payloads.hpp"
 #include "archive/reader_state.hpp"
 #include "base/bytes.hpp"
@@ -15,12 +16,6 @@
 namespace esker::detail {
 
 namespace {
-
-Failure bad(std::string_view where, std::string_view field, std::uint64_t found,
-            const std::string& expected) {
-  return fail_field(Errc::corrupt, where, field, std::to_string(found), expected,
-                    "the file is damaged: get it anew, or export it again");
-}
 
 /// Reads frames anywhere in a file.
 class Places {

@@ -69,14 +69,6 @@ ColdPlace place_at(std::span<const Trail> trails, std::size_t block) {
   return {};
 }
 
-std::uint32_t common_tokens(std::span<const std::byte> label, Tokens rest) noexcept {
-  const auto mine = label_of(rest);
-  const std::size_t most = std::min(label.size(), mine.size());
-  const auto differ =
-      std::mismatch(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(most), mine.begin());
-  return static_cast<std::uint32_t>((differ.first - label.begin()) / 4);
-}
-
 /// A lookup finds a block that shares `common` tokens with what is left of a prompt.
 bool findable(std::uint32_t common, std::uint32_t block_tokens, const ColdNode& node,
               std::size_t rest) noexcept {

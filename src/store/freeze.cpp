@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -183,9 +184,8 @@ class Drafter {
       : scanned_(scanned), speller_(speller) {}
 
   ColdDraft draft(std::span<const Choice> batch) {
-    std::vector<std::uint32_t> wanted;
     for (const Choice& choice : batch) {
-      with_rows_.emplace(choice.entry, true);
+      with_rows_.insert(choice.entry);
       for (std::uint32_t at = choice.entry; at != none; at = scanned_[at].parent_entry) {
         if (!needed_.emplace(at, none).second) break;
       }
@@ -261,7 +261,7 @@ class Drafter {
   std::vector<std::uint32_t> entries_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> twins_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  ///< by identity
-  std::unordered_map<std::uint32_t, bool> with_rows_;
+  std::unordered_set<std::uint32_t> with_rows_;
   std::unordered_map<std::uint32_t, std::uint32_t> needed_;  ///< entry → index in the draft
   std::unordered_map<std::string, std::uint32_t> namespaces_;
 };

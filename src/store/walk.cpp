@@ -31,18 +31,6 @@ bool hangs_under(const BlockHeader& header, const Position& position) noexcept {
   return std::string_view(header.name_space.data(), header.namespace_bytes) == position.name_space;
 }
 
-std::uint32_t common_tokens(std::span<const std::byte> label, Tokens tokens) noexcept {
-  const std::size_t limit = std::min(label.size() / 4, tokens.size());
-  std::uint32_t common = 0;
-  while (common < limit) {
-    std::int32_t token = 0;
-    std::memcpy(&token, label.data() + std::size_t{4} * common, sizeof token);
-    if (token != tokens[common]) break;
-    ++common;
-  }
-  return common;
-}
-
 void consider(Core& core, const Position& position, std::uint64_t hash, Tokens rest,
               Partial& best) noexcept {
   for (std::uint64_t& place : core.control.bucket(hash)) {
@@ -117,8 +105,6 @@ Step walk_whole(Core& core, Tokens rest, Walk& out, PrefixBody& body) noexcept {
 }
 
 }  // namespace
-
-std::span<const std::byte> label_of(Tokens tokens) noexcept { return std::as_bytes(tokens); }
 
 Found pin_and_prove(Core& core, std::uint64_t hint) noexcept {
   const std::uint32_t block = Hint::block(hint);

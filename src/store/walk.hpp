@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "index/chain_hash.hpp"
+#include "index/label.hpp"
 #include "store/core.hpp"
 
 namespace esker::detail {
@@ -68,7 +69,5 @@ void unpin_all(Core& core, PrefixBody& body) noexcept;
 
 /// Marks the whole path as used now.
 void touch_path(Core& core, const PrefixBody& body) noexcept;
-
-[[nodiscard]] std::span<const std::byte> label_of(Tokens tokens) noexcept;
 
 }  // namespace esker::detail

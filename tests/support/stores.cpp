@@ -1,5 +1,7 @@
 #include "support/stores.hpp"
 
+#include "support/disk.hpp"
+
 namespace esker::test {
 
 Geometry small_geometry(std::uint32_t block_tokens) {
@@ -72,6 +74,16 @@ bool adds_up(const Stats& stats) {
   return stats.blocks_free + stats.blocks_reserved + stats.blocks_ready + stats.blocks_retired +
              stats.blocks_bad ==
          stats.blocks_total;
+}
+
+std::size_t files_with_row(const std::string& store, const TokenList& tokens, std::uint32_t token) {
+  return files_with(store,
+                    Content(tokens).rows(small_geometry(), 1, Plane::key, {token, token + 1}));
+}
+
+std::size_t files_with_label(const std::string& store, const TokenList& tokens,
+                             std::uint32_t from) {
+  return files_with(store, std::as_bytes(std::span(tokens).subspan(from, 8)));
 }
 
 }  // namespace esker::test

@@ -50,4 +50,11 @@ std::uint32_t get(const Store& store, Tokens tokens, Namespace name_space = {});
 /// The sum of blocks over all states but free and reserved equals what exists.
 [[nodiscard]] bool adds_up(const Stats& stats);
 
+/// How many files of a store of small_geometry contain the K row of layer 1 of this token.
+[[nodiscard]] std::size_t files_with_row(const std::string& store, const TokenList& tokens,
+                                         std::uint32_t token);
+/// How many contain these eight token ids.
+[[nodiscard]] std::size_t files_with_label(const std::string& store, const TokenList& tokens,
+                                           std::uint32_t from);
+
 }  // namespace esker::test

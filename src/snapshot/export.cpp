@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "archive/namespaces.hpp"
+#include "archive/span_planner.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/guarded.hpp"
@@ -16,7 +17,6 @@
 #include "snapshot/output.hpp"
 #include "snapshot/pinned_span.hpp"
 #include "snapshot/sessions_out.hpp"
-#include "snapshot/span_planner.hpp"
 #include "snapshot/stored_trie.hpp"
 #include "store/session_paths.hpp"
 

@@ -5,12 +5,12 @@
 #include <esker/snapshot.hpp>
 #include <mutex>
 
+#include "archive/span_planner.hpp"
 #include "base/error.hpp"
 #include "base/guarded.hpp"
 #include "snapshot/access.hpp"
 #include "snapshot/chunk_reader.hpp"
 #include "snapshot/output.hpp"
-#include "snapshot/span_planner.hpp"
 #include "snapshot/union_trie.hpp"
 
 namespace esker {

@@ -134,14 +134,7 @@ bool wants_everything(const ExportOptions& options) noexcept {
 }
 
 Found pin_scanned(Core& core, const ScannedBlock& scanned) noexcept {
-  const std::uint64_t hint = Hint::pack(0, HintKind::whole, scanned.block, scanned.generation);
-  const Found found = pin_and_prove(core, hint);
-  if (!found) return {};
-  if (found.header->node() == scanned.node && found.pinned.generation == scanned.generation) {
-    return found;
-  }
-  core.pins.unpin(scanned.block);
-  return {};
+  return pin_node(core, scanned.block, scanned.generation, scanned.node);
 }
 
 Result<StoredTrie> choose_blocks(Core& core, const ExportOptions& options,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "archive/span_planner.hpp"
 #include "base/error.hpp"
 #include "store/cold_file.hpp"
 #include "store/payload.hpp"
@@ -32,13 +33,10 @@ class PinnedRows {
 
   /// False: the block has gone, or does not check.
   bool add(const DraftNode& draft) {
-    const Found found =
-        pin_and_prove(core_, Hint::pack(0, HintKind::whole, draft.block, draft.generation));
+    const Found found = pin_node(core_, draft.block, draft.generation, draft.id);
     if (!found) return false;
-    const bool same = found.pinned.generation == draft.generation &&
-                      found.header->node() == draft.id && found.header->tokens == draft.node.tokens;
-    if (!same) {
-      core_.pins.unpin(found.pinned.block);
+    if (found.header->tokens != draft.node.tokens) {
+      core_.pins.unpin(draft.block);
       return false;
     }
     if (!append(core_, *body_, found, draft.node.tokens)) throw std::bad_alloc();
@@ -95,7 +93,9 @@ class ColdWriter {
     auto writer = ArchiveWriter::start(**sink, head, namespaces, how);
     if (!writer) return failure_of(writer);
     numbers_.assign(draft_.nodes.size(), no_node);
-    for (const auto& span : cut_into_spans(draft_, writer->span_rows())) {
+    SpanPlanner planner(planned());
+    const SpanPlanner::Limits limits{writer->span_rows(), snapshot_span_nodes};
+    for (auto span = planner.next(limits); !span.empty(); span = planner.next(limits)) {
       if (auto done = write_span(*writer, span); !done) return failure_of(done);
     }
     if (written_.frozen.empty()) return std::move(written_);
@@ -108,6 +108,16 @@ class ColdWriter {
   }
 
  private:
+  [[nodiscard]] std::vector<PlannedNode> planned() const {
+    std::vector<PlannedNode> nodes;
+    nodes.reserve(draft_.nodes.size());
+    for (const auto& [node, block, generation, id] : draft_.nodes) {
+      nodes.push_back(
+          {node.parent, node.has_rows ? node.tokens : 0, node.first_token + node.tokens});
+    }
+    return nodes;
+  }
+
   Result<void> write_span(ArchiveWriter& writer, const std::vector<std::uint32_t>& members) {
     PinnedRows rows(core_);
     ArchiveSpan span;
@@ -137,58 +147,7 @@ class ColdWriter {
   WrittenCold written_;
 };
 
-/// Chains: a node's first child goes on with its chain, each other one begins a chain that is one
-/// fork further from the root.
-struct Chains {
-  std::vector<std::uint32_t> next;                  ///< per node what follows it, or no_node
-  std::vector<std::vector<std::uint32_t>> by_fork;  ///< first nodes, by the forks above them
-};
-
-Chains chains_of_draft(const ColdDraft& draft) {
-  Chains chains;
-  chains.next.assign(draft.nodes.size(), no_node);
-  std::vector<std::uint32_t> forks(draft.nodes.size());
-  for (std::uint32_t i = 0; i < draft.nodes.size(); ++i) {
-    const std::uint32_t parent = draft.nodes[i].node.parent;
-    if (parent != no_node) {
-      forks[i] = forks[parent];
-      if (chains.next[parent] == no_node) {
-        chains.next[parent] = i;
-        continue;
-      }
-      ++forks[i];
-    }
-    if (forks[i] >= chains.by_fork.size()) chains.by_fork.resize(forks[i] + 1);
-    chains.by_fork[forks[i]].push_back(i);
-  }
-  return chains;
-}
-
 }  // namespace
-
-std::vector<std::vector<std::uint32_t>> cut_into_spans(const ColdDraft& draft,
-                                                       std::uint32_t most_rows) {
-  const Chains chains = chains_of_draft(draft);
-  std::vector<std::vector<std::uint32_t>> spans;
-  for (const auto& heads : chains.by_fork) {
-    std::uint32_t rows = 0;
-    spans.emplace_back();
-    for (const std::uint32_t head : heads) {
-      for (std::uint32_t at = head; at != no_node; at = chains.next[at]) {
-        const ArchiveNode& node = draft.nodes[at].node;
-        const std::uint32_t more = node.has_rows ? node.tokens : 0;
-        const bool full = rows + more > most_rows || spans.back().size() == snapshot_span_nodes;
-        if (full && !spans.back().empty()) {
-          spans.emplace_back();
-          rows = 0;
-        }
-        spans.back().push_back(at);
-        rows += more;
-      }
-    }
-  }
-  return spans;
-}
 
 Result<WrittenCold> write_cold(Core& core, const Directory& cold, ColdRoom& room,
                                const ColdDraft& draft, const FreezeOptions& options) {

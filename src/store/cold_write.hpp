@@ -25,11 +25,6 @@ struct ColdDraft {
   std::vector<DraftNode> nodes;
 };
 
-/// The nodes of a draft in the order of a file, cut into spans of at most `most_rows` rows: a
-/// parent is right before its child, or in an earlier span.
-[[nodiscard]] std::vector<std::vector<std::uint32_t>> cut_into_spans(const ColdDraft& draft,
-                                                                     std::uint32_t most_rows);
-
 struct WrittenCold {
   std::string name;
   std::vector<std::uint32_t> frozen;  ///< indices of draft nodes whose rows are in the file

@@ -118,13 +118,10 @@ class Speller {
     const bool at_root = block.parent.root();
     const Spelled* parent = at_root ? nullptr : find(block.parent_entry);
     if (!at_root && parent == nullptr) return;
-    const Found found =
-        pin_and_prove(core_, Hint::pack(0, HintKind::whole, block.block, block.generation));
+    const Found found = pin_node(core_, block.block, block.generation, block.node);
     if (!found) return;
     const BlockHeader& header = *found.header;
-    const bool same = found.pinned.generation == block.generation && header.node() == block.node &&
-                      header.tokens == block.tokens;
-    if (same) {
+    if (header.tokens == block.tokens) {
       Spelled spelled = read(header, block);
       find_copies(block, parent, spelled);
       spelled_.emplace(entry, std::move(spelled));

@@ -156,11 +156,8 @@ PrefixBody* pin_path(Core& core, std::uint64_t path) {
     body->block_tokens = core.block_tokens();
     body->keys = blocks[i].key;
     for (const std::uint32_t at : line) {
-      const Found found = pin_and_prove(
-          core, Hint::pack(0, HintKind::whole, blocks[at].block, blocks[at].generation));
-      const bool same = found && found.header->node() == blocks[at].node;
-      if (found && !same) core.pins.unpin(found.pinned.block);
-      if (!same || !append(core, *body, found, blocks[at].tokens)) {
+      const Found found = pin_node(core, blocks[at].block, blocks[at].generation, blocks[at].node);
+      if (!found || !append(core, *body, found, blocks[at].tokens)) {
         unpin_all(core, *body);
         core.bodies.give(body);
         return nullptr;

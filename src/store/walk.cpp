@@ -128,6 +128,15 @@ Found pin_and_prove(Core& core, std::uint64_t hint) noexcept {
   return Found{PinnedBlock{block, word.generation, header->checksum}, word.owner, header};
 }
 
+Found pin_node(Core& core, std::uint32_t block, std::uint32_t generation,
+               const NodeId& node) noexcept {
+  const Found found = pin_and_prove(core, Hint::pack(0, HintKind::whole, block, generation));
+  if (!found) return {};
+  if (found.pinned.generation == generation && found.header->node() == node) return found;
+  core.pins.unpin(block);
+  return {};
+}
+
 Found find_label(Core& core, const Position& position, std::uint64_t hash,
                  std::span<const std::byte> label, BlockKind kind,
                  const PinnedBlock* other_than) noexcept {

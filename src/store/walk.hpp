@@ -32,6 +32,10 @@ struct Position {
 /// header condemns the block. Nothing stays pinned when the result is empty.
 [[nodiscard]] Found pin_and_prove(Core& core, std::uint64_t hint) noexcept;
 
+/// The same, if it is this node in this life.
+[[nodiscard]] Found pin_node(Core& core, std::uint32_t block, std::uint32_t generation,
+                             const NodeId& node) noexcept;
+
 /// The block with exactly this label under `position`, pinned; `other_than` is passed over.
 [[nodiscard]] Found find_label(Core& core, const Position& position, std::uint64_t hash,
                                std::span<const std::byte> label, BlockKind kind,

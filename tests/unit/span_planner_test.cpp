@@ -1,4 +1,4 @@
-#include "snapshot/span_planner.hpp"
+#include "archive/span_planner.hpp"
 
 #include <random>
 

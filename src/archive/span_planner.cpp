@@ -1,7 +1,7 @@
 // Invariants
 // 1. A node comes after its parent, and in the same span only right behind it.
 // 2. Every node comes once, unless it or one above it was dropped before.
-#include "snapshot/span_planner.hpp"
+#include "archive/span_planner.hpp"
 
 #include <algorithm>
 #include <numeric>

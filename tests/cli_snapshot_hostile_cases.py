@@ -185,17 +185,18 @@ class SnapshotEndTest(SnapshotCase):
         self.load_smol("smol")
         words = ("export", "smol", "--codec", "zstd", "--level", 19, "--threads", 1, "-o",
                  "smol.esnap")
+        out = self.dir / "smol.esnap"
         killed = 0
         for i in range(10):
             sent = signal.SIGINT if i % 2 else signal.SIGKILL
             code = self.kill(words, sent, 0.01 * 1.6 ** i)
             with self.subTest(i=i):
-                if code == 0:
-                    self.assertTrue(self.document("verify", "smol.esnap")["ok"])
-                    (self.dir / "smol.esnap").unlink()
-                else:
-                    self.assertEqual(code, -sent)
-                    killed += 1
+                # The signal may also come between the last step, the name, and the exit.
+                self.assertIn(code, (0, -sent))
+                killed += code != 0
+                if code == 0 or out.exists():
+                    self.assertTrue(self.document("verify", out)["ok"])
+                    out.unlink()
                 self.assertEqual(self.leftovers(), [])
         self.assertGreater(killed, 0)
 

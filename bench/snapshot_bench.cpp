@@ -1,5 +1,6 @@
 // What it costs to write a store's rows to a snapshot and to bring them back, beside copying as
-// many bytes. Run it on an idle machine: build/bench/snapshot_bench. Everything lies in /dev/shm.
+// many bytes. Run it on an idle machine: build/bench/snapshot_bench. Everything lies below
+// $TMPDIR (else /dev/shm).
 
 #include <benchmark/benchmark.h>
 
@@ -67,7 +68,9 @@ class Place {
   [[nodiscard]] esker::Store& full() noexcept { return full_; }
   [[nodiscard]] esker::Store& other() noexcept { return other_; }
   [[nodiscard]] static std::string path(const std::string& name) {
-    return "/dev/shm/esker-snapshot-bench-" + std::to_string(getpid()) + "/" + name;
+    const char* base = std::getenv("TMPDIR");
+    return std::string(base == nullptr ? "/dev/shm" : base) + "/esker-snapshot-bench-" +
+           std::to_string(getpid()) + "/" + name;
   }
 
  private:

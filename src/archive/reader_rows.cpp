@@ -1,6 +1,7 @@
 // Invariants
-// 1. One worker at a time reads, whole frames, so the place in the stream is always between two
-//    frames; decoding and taking go on beside it.
+// 1. One worker at a time reads on, by whole frames, so the place in the stream is always between
+//    two frames. Of a file it goes past the payload, which it reads beside the others; decoding and
+//    taking always go on beside them.
 // 2. Memory is one chunk, as stored and decoded, per worker.
 #include <atomic>
 #include <mutex>
@@ -17,6 +18,7 @@ namespace {
 /// What one worker reads and decodes with.
 struct Bench {
   FrameHeader frame{};
+  std::uint64_t payload_offset = 0;
   std::vector<std::byte> payload;
   std::vector<std::byte> rows;
   CodecMemory memory;
@@ -64,8 +66,10 @@ class ArchiveReader::RowRun {
     auto frame = state_.frame();
     if (!frame) return failure_of(frame);
     bench.frame = *frame;
+    bench.payload_offset = state_.source.position();
     const bool wanted = !wanted_ || wanted_(frame->first_row, frame->rows);
-    auto ok = wanted ? state_.payload(*frame, bench.payload) : state_.skip_payload(*frame);
+    const bool here = wanted && !state_.source.seekable();
+    auto ok = here ? state_.payload(*frame, bench.payload) : state_.skip_payload(*frame);
     if (!ok) return failure_of(ok);
     return wanted;
   }
@@ -73,6 +77,11 @@ class ArchiveReader::RowRun {
   Result<void> deliver(Bench& bench) {
     const FrameHeader& frame = bench.frame;
     const std::string where = state_.where(frame);
+    if (state_.source.seekable()) {
+      bench.payload.resize(static_cast<std::size_t>(frame.payload_bytes));
+      auto ok = state_.source.file().read_at(bench.payload_offset, bench.payload);
+      if (!ok) return ok;
+    }
     if (auto ok = check_payload(frame, bench.payload, where); !ok) return ok;
     const RowShape& shape = state_.planes[frame.number];
     std::span<std::byte> rows = bench.payload;

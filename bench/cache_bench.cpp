@@ -4,8 +4,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <unistd.h>
-#include <cstdlib>
 #include <cstring>
 #include <esker/esker.hpp>
 #include <esker/kv_cache.hpp>
@@ -16,31 +14,15 @@
 #include <vector>
 
 #include "need.hpp"
+#include "scratch.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using TokenList = std::vector<std::int32_t>;
 
-/// A directory that goes when the program ends.
-class Scratch {
- public:
-  explicit Scratch(const std::string& base)
-      : path_(base + "/esker-cache-bench-" + std::to_string(getpid())) {
-    fs::create_directories(path_);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
 Scratch memory_dir("/dev/shm");
-Scratch disk_dir(std::getenv("TMPDIR") == nullptr ? "/var/tmp" : std::getenv("TMPDIR"));
+Scratch disk_dir = Scratch::below_tmpdir_or("/var/tmp");
 
 // ---- One token at a time ------------------------------------------------------------------------
 

@@ -3,16 +3,14 @@
 
 #include <benchmark/benchmark.h>
 
-#include <unistd.h>
-#include <cstdlib>
 #include <esker/esker.hpp>
-#include <filesystem>
 #include <iostream>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "need.hpp"
+#include "scratch.hpp"
 
 namespace {
 
@@ -42,25 +40,21 @@ class Chats {
     need(trunk_.save());
     for (int i = 0; i < session_count; ++i) need(trunk_.fork("chat " + std::to_string(i)));
   }
-  ~Chats() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path(), ignored);
-  }
   [[nodiscard]] esker::Store& store() noexcept { return store_; }
   [[nodiscard]] esker::Session& trunk() noexcept { return trunk_; }
 
  private:
-  static std::string path() { return "/dev/shm/esker-session-bench-" + std::to_string(getpid()); }
-  static esker::Store make() {
+  esker::Store make() {
     esker::Geometry geometry;
     geometry.layers = {{64, 0}};
     geometry.dtype = "i8";
     esker::Options options;
     options.capacity_bytes = std::uint64_t{4} << 30;
     options.segment_bytes = std::uint64_t{64} << 20;
-    return need(esker::Store::create(path(), geometry, {}, options));
+    return need(esker::Store::create(scratch_ / "chats", geometry, {}, options));
   }
 
+  Scratch scratch_{"/dev/shm"};
   esker::Store store_;
   esker::Session trunk_;
 };

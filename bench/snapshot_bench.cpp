@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "need.hpp"
+#include "scratch.hpp"
 
 namespace {
 
@@ -46,7 +47,9 @@ std::vector<std::uint16_t> normal_rows(std::size_t count) {
   return rows;
 }
 
-/// A full store, one that imports go into, and the files between them; gone when the program ends.
+Scratch scratch = Scratch::below_tmpdir_or("/dev/shm");
+
+/// A full store, and one that imports go into.
 class Place {
  public:
   Place() : full_(make("full")), other_(make("other")) {
@@ -61,25 +64,15 @@ class Place {
     }
     static_cast<void>(need(std::move(room).publish()));
   }
-  ~Place() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path(""), ignored);
-  }
   [[nodiscard]] esker::Store& full() noexcept { return full_; }
   [[nodiscard]] esker::Store& other() noexcept { return other_; }
-  [[nodiscard]] static std::string path(const std::string& name) {
-    const char* base = std::getenv("TMPDIR");
-    return std::string(base == nullptr ? "/dev/shm" : base) + "/esker-snapshot-bench-" +
-           std::to_string(getpid()) + "/" + name;
-  }
 
  private:
   static esker::Store make(const std::string& name) {
-    std::filesystem::create_directories(path(""));
     esker::Options options;
     options.capacity_bytes = std::uint64_t{2} << 30;
     options.segment_bytes = std::uint64_t{256} << 20;
-    return need(esker::Store::create(path(name), geometry(), {}, options));
+    return need(esker::Store::create(scratch / name, geometry(), {}, options));
   }
 
   esker::Store full_;
@@ -126,8 +119,7 @@ void copy_memory(benchmark::State& state) {
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
 int open_file(const std::string& name) {
-  std::filesystem::create_directories(Place::path(""));
-  const int fd = ::open(Place::path(name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int fd = ::open((scratch / name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) std::exit(1);
   return fd;
 }
@@ -136,7 +128,7 @@ int open_file(const std::string& name) {
 void write_file(benchmark::State& state) {
   const std::vector<std::byte> rows(all_bytes(), std::byte{1});
   for (auto _ : state) {
-    if (state.range(0) != 0) std::filesystem::remove(Place::path("rows"));
+    if (state.range(0) != 0) std::filesystem::remove(scratch / "rows");
     const int fd = open_file("rows");
     for (std::size_t at = 0; at < rows.size(); at += piece_bytes) {
       const std::size_t now = std::min(rows.size() - at, piece_bytes);
@@ -144,7 +136,7 @@ void write_file(benchmark::State& state) {
     }
     ::close(fd);
   }
-  std::filesystem::remove(Place::path("rows"));
+  std::filesystem::remove(scratch / "rows");
   count_bytes(state);
 }
 
@@ -167,7 +159,7 @@ void copy_file(benchmark::State& state) {
     }
   }
   for (const int fd : {from, to}) ::close(fd);
-  for (const char* name : {"from", "to"}) std::filesystem::remove(Place::path(name));
+  for (const char* name : {"from", "to"}) std::filesystem::remove(scratch / name);
   count_bytes(state);
 }
 
@@ -181,7 +173,7 @@ void export_nowhere(benchmark::State& state) {
 
 void export_store(benchmark::State& state) {
   esker::ExportReport report;
-  const std::string file = Place::path("out.esnap");
+  const std::string file = scratch / "out.esnap";
   for (auto _ : state) report = need(export_snapshot(place().full(), file, how(state)));
   count_bytes(state);
   state.counters["ratio"] =
@@ -190,7 +182,7 @@ void export_store(benchmark::State& state) {
 
 /// Into blocks that are free but resident, as those of a store that has been in use.
 void import_store(benchmark::State& state) {
-  const std::string file = Place::path("in.esnap");
+  const std::string file = scratch / "in.esnap";
   need(export_snapshot(place().full(), file, how(state)));
   esker::ImportOptions options;
   options.threads = static_cast<std::uint32_t>(state.range(1));
@@ -213,7 +205,7 @@ void import_store(benchmark::State& state) {
 
 /// Nothing is missing: what a second import of the same file costs.
 void import_again(benchmark::State& state) {
-  const std::string file = Place::path("in.esnap");
+  const std::string file = scratch / "in.esnap";
   need(export_snapshot(place().full(), file, how(state)));
   for (auto _ : state) {
     esker::Snapshot snapshot = need(esker::Snapshot::open(file));

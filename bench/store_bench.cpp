@@ -4,7 +4,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <unistd.h>
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -16,31 +15,14 @@
 #include <vector>
 
 #include "need.hpp"
+#include "scratch.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using TokenList = std::vector<std::int32_t>;
 
-/// A directory that goes when the program ends.
-class Scratch {
- public:
-  Scratch() {
-    const char* base = std::getenv("TMPDIR");
-    path_ = std::string(base == nullptr ? "/dev/shm" : base) + "/esker-bench-" +
-            std::to_string(getpid());
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-Scratch scratch;
+Scratch scratch = Scratch::below_tmpdir_or("/dev/shm");
 
 TokenList prompt(std::uint32_t tokens, std::int32_t first) {
   TokenList list(tokens);
